@@ -61,7 +61,9 @@ def test_it_names_every_option_of_a_heartbeat_with_its_default():
 
 
 def test_it_says_how_many_calls_a_new_model_has_in_flight():
-    assert f"up to {EndpointLimits().first_concurrency} calls in flight" in SECTIONS["Models in an engine"]
+    first = EndpointLimits().first_concurrency
+    assert f"up to {first} calls in flight" in SECTIONS["Models in an engine"]
+    assert f"{first * 3 // 2} go out at first" in SECTIONS["Models in an engine"]
 
 
 def test_links_between_documents_lead_to_headings():

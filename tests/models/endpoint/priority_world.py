@@ -56,6 +56,7 @@ class World:
     fails: float = 0.0
     now_s: float = 0.0
     done: list[Asked] = field(default_factory=list)
+    failed: int = 0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -105,7 +106,9 @@ class World:
     def _ended(self, call: Asked, go: Go, survey: Survey | None) -> None:
         self.in_flight -= 1
         if self.random.random() < self.fails:
-            self.endpoint.ended(self.now_s, go, self.random.choice(_FAULTS))
+            fault = self.random.choice(_FAULTS)
+            self.failed += type(fault) is not Abandoned
+            self.endpoint.ended(self.now_s, go, fault)
             again = Asked(call.priority, self.now_s)
             if survey is not None:
                 self._left[id(again)] = survey
@@ -139,9 +142,17 @@ class World:
         self.line.give_turn(level, self.now_s)
         self.in_flight += 1
         call.went_s = self.now_s
-        assert self.endpoint.in_flight == self.in_flight <= self.endpoint.status(self.now_s).concurrency
+        self._check_in_flight(level)
         took_s = self.took_s * (1 + self.spread * (2 * self.random.random() - 1))
         self._push(self.now_s + took_s, (call, go, self._left.pop(id(call), None)))
+
+    def _check_in_flight(self, level: Priority) -> None:
+        status, limits = self.endpoint.status(self.now_s), self.limits
+        assert self.endpoint.in_flight == self.in_flight <= limits.most_concurrency
+        if self.in_flight > status.concurrency:
+            assert level >= Priority.HIGH, "only calls that people wait for go beyond the limit"
+            assert self.failed == 0, "the limit holds for all once a call has failed"
+            assert self.in_flight <= limits.first_concurrency * 1.5
 
     def _check_order(self, level: Priority, call: Asked) -> None:
         highest = max(waiting.priority for waiting in self.line.waiting())

@@ -23,6 +23,7 @@ from headrace.models.endpoint.call_results import (
 )
 from headrace.models.endpoint.endpoint import Endpoint
 from headrace.models.provider import RateHint
+from headrace.priority import Priority
 
 
 def endpoint(**given: Any) -> Endpoint:
@@ -53,6 +54,25 @@ def test_calls_go_out_up_to_the_concurrency_and_then_wait_for_one_to_end():
     assert calls.ask(0.0, 100) == Wait(None)
     calls.ended(1.0, out[0], Ok(100))
     assert isinstance(calls.ask(1.0, 100), Go)
+
+
+def test_until_a_call_fails_those_of_high_may_be_half_as_many_again_as_a_new_endpoint_begins_with():
+    calls = endpoint(first_concurrency=8)
+    out = fleet(calls)
+    assert len(out) == 8
+    high = [calls.ask(0.0, 100, Priority.HIGH) for _ in range(5)]
+    assert [type(answer) for answer in high] == [Go, Go, Go, Go, Wait]
+    calls.ended(1.0, out[0], Ok(100))
+    assert calls.ask(1.0, 100) == Wait(None)  # 11 are in flight, and the limit is 8
+    calls.ended(1.0, out[1], Unavailable())
+    assert calls.ask(1.0, 100, Priority.CRITICAL) == Wait(None)
+
+
+def test_what_high_calls_may_have_at_first_is_bounded_by_the_most():
+    calls = endpoint(first_concurrency=8, most_concurrency=9)
+    fleet(calls)
+    assert isinstance(calls.ask(0.0, 100, Priority.HIGH), Go)
+    assert calls.ask(0.0, 100, Priority.HIGH) == Wait(None)
 
 
 def test_rates_make_a_call_wait_until_a_time():

@@ -28,13 +28,12 @@ _NO_TIME_S = 1e-6
 
 
 class Concurrency:
-    """`limit` is how many calls may be in flight now, from 1 to `most`."""
+    """`limit` is how many calls may be in flight now, from 1 to `most`, which `allow` raises."""
 
     __slots__ = (
         "_base_limit",
         "_base_throughput",
         "_cut_s",
-        "_most",
         "_next_rest",
         "_proven",
         "_rest",
@@ -45,10 +44,11 @@ class Concurrency:
         "_step",
         "_was_short",
         "limit",
+        "most",
     )
 
     def __init__(self, first: int, most: int) -> None:
-        self._most = most
+        self.most = most
         self._cut_s = -math.inf
         self._proven = 0  # up to here, growing needs no proof
         self._step = _DOUBLE
@@ -60,7 +60,7 @@ class Concurrency:
 
     def allow(self, most: int) -> None:
         """Lets the limit grow to this many calls."""
-        self._most = max(self._most, most)
+        self.most = max(self.most, most)
 
     def was_short(self) -> None:
         """Notes that a call had to wait because of the limit: only then may the limit grow."""
@@ -129,7 +129,7 @@ class Concurrency:
 
     def _grow_from(self, limit: int, throughput: float, now_s: float) -> None:
         self._base_limit, self._base_throughput = limit, throughput
-        self._set(min(self._most, max(limit + 1, int(limit * self._step))), now_s)
+        self._set(min(self.most, max(limit + 1, int(limit * self._step))), now_s)
 
     def _begin_rest(self) -> None:
         self._step = _QUARTER

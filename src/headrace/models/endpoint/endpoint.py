@@ -14,7 +14,8 @@ A call that was in flight when an incident began belongs to it: two hundred call
 
 A call of HIGH or above reserves a part for those that follow it, for `reserve_s` from when it asked and from when it
 ended: calls below HIGH then leave an eighth of the concurrency to them, and some of each rate's burst. Nothing is
-reserved while none asks.
+reserved while none asks. And as long as no call has failed, calls of HIGH or above may be half as many again as a new
+endpoint begins with: people wait for them, and a survey, which would fill any limit at once, does not use it.
 
 Does not cover: making the calls (models.limiter), their order (models.endpoint.call_line); how often one question is
 tried (models.endpoint.retry). One thread at a time.
@@ -50,6 +51,7 @@ from headrace.models.endpoint.rates import Meter, Rates
 from headrace.priority import Priority
 
 _UNTIL_ONE_ENDS = Wait(None)
+_FIRST_OF_HIGH = 1.5  # times the first concurrency
 _RESERVED_PART = 8  # of the calls in flight, one in so many is for HIGH and above
 _NORMAL, _HIGH = Priority.NORMAL, Priority.HIGH  # by themselves: looking a member up costs more than comparing it
 
@@ -61,6 +63,7 @@ class Endpoint:
         self._jitter = jitter
         self._rates = Rates(limits.requests_per_minute, limits.tokens_per_minute, limits.longest_asked_pause_s)
         self._concurrency = Concurrency(limits.first_concurrency, limits.most_concurrency)
+        self._first_of_high = int(limits.first_concurrency * _FIRST_OF_HIGH)
         self._breaker = Breaker(limits.breaker)
         self._busy = EndpointPause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
         self._away = EndpointPause(limits.first_away_s, limits.longest_away_s)
@@ -144,7 +147,8 @@ class Endpoint:
                 return held
         if self.in_flight >= self._concurrency.limit:
             self._concurrency.was_short()
-            return _UNTIL_ONE_ENDS
+            if priority < _HIGH or not self._may_exceed():
+                return _UNTIL_ONE_ENDS
         if now_s < self.reserved_until_s and priority < _HIGH and not is_aged:
             kept_out = self._kept_out(now_s, tokens)
             if kept_out is not None:
@@ -227,6 +231,12 @@ class Endpoint:
         """Keep why calls are held back, or soon may be: the word of a call that is not of an older incident."""
         if go is self._probe or go.incidents == self._incidents:
             self._reason = message
+
+    def _may_exceed(self) -> bool:
+        """Whether a call of HIGH or above may go beside as many as the limit allows."""
+        if self._incidents or self._failures or self._busy_calls:
+            return False
+        return self.in_flight < min(self._first_of_high, self._concurrency.most)
 
     def _kept_out(self, now_s: float, tokens: float) -> Wait | None:
         """Why a call below HIGH must leave what is reserved; None where it may go beside that."""
