@@ -20,7 +20,7 @@ _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SESSION = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What may differ from one run to the next: sizes, times, the width of a column.
-_VARIES = re.compile(r"\.\.\.|\d[\d,.]* (?:B|KB|MB|GB|s|interviews/s)(?!\w)|─+| +")
+_VARIES = re.compile(r"\.\.\.|\bnow\b|\d[\d,.]* (?:B|KB|MB|GB|s|interviews/s)(?!\w)|─+| +")
 
 
 class Command(NamedTuple):
@@ -87,6 +87,8 @@ def _stands_for(found: str) -> str:
     match found[0]:
         case ".":
             return ".*"
+        case "n":
+            return r"(?:now|\d+ seconds?|\d+ minutes?)"
         case "─" | " ":
             return f"{found[0]}+"
         case _:

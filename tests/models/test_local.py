@@ -55,6 +55,13 @@ def children(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
+@pytest.fixture
+def models_running():
+    """The processes of models: children of this one that were not there before, whatever other tests have left."""
+    before = set(children(os.getpid()))
+    return lambda: [child for child in children(os.getpid()) if child not in before]
+
+
 def every_kind() -> Job:
     survey = Survey(
         [
@@ -135,17 +142,17 @@ async def test_a_cut_off_answer_is_told_apart() -> None:
         assert (await model.ask(request({"enum": [1, 2]}))).text.startswith('{"')  # it goes on after a refusal
 
 
-async def test_a_killed_process_costs_the_calls_in_flight_and_is_started_again() -> None:
+async def test_a_killed_process_costs_the_calls_in_flight_and_is_started_again(models_running: Any) -> None:
     async with a_model(max_tokens=400) as model:
         await model.ask(request(WORD))
-        (killed,) = children(os.getpid())
+        (killed,) = models_running()
         waiting = [asyncio.create_task(model.ask(request(TEXT, "Count to 1000.", i))) for i in range(3)]
         await asyncio.sleep(0.1)
         os.kill(killed, signal.SIGKILL)
         failed = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(error) for error in failed] == [ProviderUnavailable] * 3
         assert isinstance(await model.ask(request(WORD)), Reply)
-        assert children(os.getpid()) != [killed]
+        assert models_running() != [killed]
 
 
 async def test_a_process_that_keeps_dying_makes_the_model_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,23 +164,23 @@ async def test_a_process_that_keeps_dying_makes_the_model_unusable(monkeypatch: 
             await model.ask(request(WORD))
 
 
-async def test_models_of_one_loop_share_a_process_that_ends_with_the_last_of_them() -> None:
+async def test_models_of_one_loop_share_a_process_that_ends_with_the_last_of_them(models_running: Any) -> None:
     async with a_model(temperature=0.0) as cold:
         async with a_model(temperature=1.0) as warm:
             await asyncio.gather(cold.ask(request(WORD)), warm.ask(request(WORD)))
-            assert len(children(os.getpid())) == 1
+            assert len(models_running()) == 1
         await cold.ask(request(WORD))
-    assert children(os.getpid()) == []
+    assert models_running() == []
 
 
-async def test_a_call_given_up_while_the_model_loads_leaves_no_process() -> None:
+async def test_a_call_given_up_while_the_model_loads_leaves_no_process(models_running: Any) -> None:
     async with a_model() as model:
         asking = asyncio.create_task(model.ask(request(WORD)))
         await asyncio.sleep(0.05)
-        assert len(children(os.getpid())) == 1
+        assert len(models_running()) == 1
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        assert children(os.getpid()) == []
+        assert models_running() == []
 
 
 def test_the_process_ends_when_its_parent_is_killed() -> None:

@@ -55,7 +55,8 @@ async def test_a_worker_that_does_not_stop_is_not_killed_inside_the_side_effect_
 async def test_cancelling_a_parent_inside_a_childs_side_effect_names_the_step(tmp_path, isolation, isolated):
     log = tmp_path / "log"
     async with engine_at(tmp_path / "a.run", isolation) as engine:
-        run = await engine.submit(functions.parent_of_effects, str(log), 2.0, 1, isolated)
+        seconds = 8.0 if isolation == "process" else 2.0  # a worker is killed; a thread goes on to its end
+        run = await engine.submit(functions.parent_of_effects, str(log), seconds, 1, isolated)
         await until(lambda: "e0 begins" in lines(log))
         (child,) = [each.id for each in await engine.unfinished() if each.id != run.id]
         await run.cancel()
@@ -70,7 +71,7 @@ async def test_cancelling_a_parent_inside_a_childs_side_effect_names_the_step(tm
 async def test_a_run_cancelled_inside_its_own_side_effect_names_the_step_and_no_other(tmp_path):
     log = tmp_path / "log"
     async with engine_at(tmp_path / "a.run", "process") as engine:
-        run = await engine.submit(functions.with_effects, str(log), 0.3, 9)
+        run = await engine.submit(functions.with_effects, str(log), 1.5, 9)
         await until(lambda: "e1 begins" in lines(log))
         await run.cancel()
         with pytest.raises(RunCancelled, match=r"side effect of step 'e1', which may or may not have happened"):
