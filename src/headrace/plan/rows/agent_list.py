@@ -15,6 +15,7 @@ from headrace.plan.identity import digest
 from headrace.plan.rows import row_shape
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import snake_names
+from headrace.plan.rows.list_readers import AgentParts, OpenRows
 from headrace.plan.rows.row_list import RowList, file_source
 from headrace.plan.rows.scenario_list import ScenarioList
 from headrace.plan.sources.csv_file import CsvSource
@@ -128,6 +129,8 @@ class AgentList(RowList[Agent]):
     ) -> Self:
         """One agent a row of a data frame, of pandas or polars; names as in `from_csv`."""
         return cls._of_scenarios(ScenarioList.from_pandas(frame), name_field, codebook, instructions)
+
+    from_polars = from_pandas
 
     @classmethod
     def from_list_of_tuples(
@@ -273,8 +276,14 @@ class AgentList(RowList[Agent]):
         self._digest = None
 
     @classmethod
+    def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
+        name_field = parts.get("name_field")
+        rows = open_rows({name_field: NAME} if name_field else _name_column)
+        return cls._from_source(rows, parts.get("codebook"), parts.get("instructions"))
+
+    @classmethod
     def _from_source(cls, source: RowSource, codebook: Mapping[str, str] | None, instructions: str | None) -> Self:
-        if SETTINGS in source.census.kinds:
+        if SETTINGS in source.field_names:
             raise ListError(f"The file has a column {SETTINGS!r}.", fix="Give it another name: that one is taken.")
         listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
         warn_of_misspelt(codebook or {}, listed.field_names)

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError, nearest
-from headrace.plan.rows.data_frames import is_data_frame, records
+from headrace.plan.rows.data_frames import arrow_rows, is_arrow, is_data_frame, records
 from headrace.plan.rows.file_rows import files_of
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
+from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import RowSource
 from headrace.survey.values import Fields
 
 Given: TypeAlias = RowSource | Iterable[Fields]
 
-_THROUGH_PANDAS = {"excel": "read_excel", "dta": "read_stata", "parquet": "read_parquet", "sqlite": "read_sql"}
+_THROUGH_PANDAS = {"excel": "read_excel", "dta": "read_stata", "sqlite": "read_sql"}
 _ELSEWHERE = ("google_doc", "google_sheet", "latex", "pdf", "pdf_to_image", "urls", "wikipedia")
 
 
@@ -69,6 +70,8 @@ def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]
         return "directory" if Path(data).is_dir() else _kind_of_file(Path(data)), (data,)
     if is_data_frame(data):
         return "pandas", (data,)
+    if is_arrow(data):
+        return "arrow", (data,)
     if isinstance(data, dict):
         held = cast("dict[str, Any]", data)
         is_nested = bool(held) and all(isinstance(value, dict) for value in held.values())
@@ -102,6 +105,14 @@ def _directory(
     path: str | Path, recursive: bool = False, key_name: str = "content", glob: str | None = None
 ) -> Iterator[Fields]:
     return ({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
+
+
+def _parquet(file_path: str | Path) -> Given:
+    return ParquetSource(Path(file_path), {})
+
+
+def _arrow(table: Any) -> Given:
+    return arrow_rows(table, {})
 
 
 def _list(field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Iterator[Fields]:
@@ -151,9 +162,12 @@ _KINDS: dict[str, Callable[..., Given]] = {
     "delimited_file": _csv,
     "jsonl": _jsonl,
     "directory": _directory,
+    "parquet": _parquet,
+    "arrow": _arrow,
     "list": _list,
     "list_of_tuples": _tuples,
     "pandas": records,
+    "polars": records,
     "rows": records,
     "dict": _dict,
     "nested_dict": _nested_dict,

@@ -17,11 +17,12 @@ from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_tabl
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.rows import row_groups, row_order, row_shape
 from headrace.plan.rows.derived import DerivedRows, depth_of, fields_of, shallow, spooled
+from headrace.plan.rows.list_readers import ListReaders
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
-from headrace.plan.sources.row_source import Renames, RowSource
+from headrace.plan.sources.row_source import FileSource, Renames, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item", Agent, Scenario)
 
 
-class RowList(HostedVerbs, Generic[Item]):
+class RowList(HostedVerbs, ListReaders, Generic[Item]):
     """A list whose items are read one by one from their source. An iterator is consumed once, here.
 
     What a `for` loop changes in an item changes the list: `for agent in agents: agent.instruction = "Be brief."` An
@@ -329,7 +330,7 @@ class RowList(HostedVerbs, Generic[Item]):
         held = self.source.census.kinds
         names = [name for name in (NAME, *self.field_names, INSTRUCTION) if name in held]
         made = RowTable({name: held[name] for name in names}, self._rows, len(self), self.what)
-        if isinstance(self.source, (CsvSource, JsonlSource)):
+        if isinstance(self.source, FileSource):
             made.file = self.source.path
         return made
 

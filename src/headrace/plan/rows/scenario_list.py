@@ -15,6 +15,7 @@ from headrace.plan.rows.data_frames import is_data_frame, records
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.file_rows import file_at, files_of
 from headrace.plan.rows.given_sources import given_source, snake_names
+from headrace.plan.rows.list_readers import AgentParts, OpenRows
 from headrace.plan.rows.row_list import RowList
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
@@ -88,7 +89,7 @@ class ScenarioList(RowList[Scenario]):
         `snakify` writes the names of fields in small letters, digits and underscores, as texts can name them.
         """
         given = given_source(source_type_or_data, args, options)
-        made = cls.of(given) if isinstance(given, (CsvSource, JsonlSource)) else cls(cast("Iterable[Fields]", given))
+        made = cls(given) if isinstance(given, Iterable) else cls.of(given)
         return made.snakify() if snakify else made
 
     @classmethod
@@ -106,6 +107,8 @@ class ScenarioList(RowList[Scenario]):
         refuse_text(field_names)
         rows = given_source("list_of_tuples", (field_names, values), {"use_indexes": use_indexes})
         return cls(cast("Iterable[Fields]", rows))
+
+    from_polars = from_pandas
 
     @classmethod
     def example(cls, randomize: bool = False) -> Self:
@@ -258,6 +261,14 @@ class ScenarioList(RowList[Scenario]):
     def reorder_keys(self, new_order: Sequence[str]) -> Self:
         """Each scenario with its fields in this order."""
         return self.keep(list(new_order))
+
+    @classmethod
+    def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
+        if parts:
+            raise ListError(
+                f"Scenarios have no {' or '.join(parts)}.", fix="Agents do: AgentList has the same methods."
+            )
+        return cls.of(open_rows({}))
 
     def __rmul__(self, other: Scenario) -> Self:
         return self * other

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -16,12 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace.display import counted
-from headrace.errors import ListError, nearest
+from headrace.errors import ListError
 from headrace.expressions import ColumnKind
 from headrace.plan.census import FieldCensus
 from headrace.plan.sources.hashed_file import HashedFile, marked_digest
+from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.row_source import Renames
-from headrace.plan.sources.text_files import NO_ROWS, found_encoding, text_lines
+from headrace.plan.sources.text_files import LONGEST_CELL, NO_ROWS, found_encoding, text_lines
 from headrace.survey.values import encode_plain_fields
 
 _BLOCK_ROWS = 512
@@ -29,7 +29,6 @@ _BLOCK_CHARACTERS = 1 << 20
 _MOST_CELLS = 100_000
 _SAMPLE_LINES = 20
 _SAMPLE_CHARACTERS = 1 << 16
-LONGEST_CELL = 16_000_000  # more than any model reads; the library holds four bytes for each letter
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -50,7 +49,7 @@ class CsvSource:
         with HashedFile(path) as file, closing(self._blocks(file)) as blocks:
             header = next(blocks)[0]
             self._rename = rename(header) if callable(rename) else rename
-            self._names = self._renamed(header)
+            self._names = renamed_columns(header, self._rename, str(path), ", line 1")
             types = [_ColumnType() for _ in self._names]
             for block in blocks:
                 self.length += len(block)
@@ -146,18 +145,6 @@ class CsvSource:
                 if sum(map(len, sample)) >= _SAMPLE_CHARACTERS:
                     break
         return max(_DELIMITERS, key=lambda delimiter: _widths(sample, delimiter))  # the first of equals
-
-    def _renamed(self, header: list[str]) -> list[str]:
-        for name in self._rename:
-            if name not in header:
-                raise ListError(f"{self.path} has no column {name!r}.", fix=nearest(name, header))
-        names = [self._rename.get(name, name) for name in header]
-        counts = Counter(names)
-        for name in names:
-            if not name or counts[name] > 1:
-                what = f"has the column {name!r} twice" if name else "has a column without a name"
-                raise ListError(f"{self.path}, line 1: the header {what}.", fix="Give each column a name of its own.")
-        return names
 
 
 _QUOTES = (

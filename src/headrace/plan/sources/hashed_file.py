@@ -1,14 +1,16 @@
 """A file whose every byte read is digested, so that one pass finds rows, length and digest alike.
 
-A file that is read a second time must still be what it was: `check_unchanged`. Does not cover: what its bytes mean.
+A file that is read a second time must still be what it was: `check_unchanged` compares digests; a `FileStamp` compares
+size and time, for formats that are not read from their first byte to their last. Does not cover: what bytes mean.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 from headrace.errors import ListError
 
@@ -22,12 +24,7 @@ class HashedFile(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        if path.exists() and not path.is_file():  # a pipe would be waited for, and cannot be read again
-            raise ListError(f"{path} is not a file.", fix="Rows are read more than once: save them to a file.")
-        try:
-            self._raw = path.open("rb", buffering=0)
-        except OSError as error:
-            raise ListError(f"{path} cannot be read: {error.strerror}.", fix="Check the path and its rights.") from None
+        self._raw = _opened(path)
         self._path = path
         self._hash = hashlib.blake2b(digest_size=16)
         self.binary = io.BufferedReader(self, _BLOCK_BYTES)
@@ -49,7 +46,7 @@ class HashedFile(io.RawIOBase):
 
     def check_unchanged(self, digest: str, marks: object = None) -> None:
         if marked_digest(self.digest(), marks) != digest:
-            raise ListError(f"{self._path} changed while the job was set up.", fix="Make the list again.")
+            raise _changed(self._path)
 
     def close(self) -> None:
         if self._raw is not None:
@@ -61,6 +58,51 @@ class HashedFile(io.RawIOBase):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class FileStamp(NamedTuple):
+    """Which file a path named, how large it was, and when it was last written."""
+
+    device: int
+    inode: int
+    size: int
+    written_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileStamp:
+        with open_plain(path) as file:
+            return cls._of_open(file)
+
+    @classmethod
+    def _of_open(cls, file: BinaryIO) -> FileStamp:
+        found = os.fstat(file.fileno())
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def check(self, path: Path) -> None:
+        if FileStamp.of(path) != self:
+            raise _changed(path)
+
+    def check_open(self, file: BinaryIO, path: Path) -> None:
+        if self._of_open(file) != self:
+            raise _changed(path)
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """The file, for a reader that goes to and fro in it."""
+    return io.BufferedReader(_opened(path), _BLOCK_BYTES)
+
+
+def _opened(path: Path) -> io.FileIO:
+    if path.exists() and not path.is_file():  # a pipe would be waited for, and cannot be read again
+        raise ListError(f"{path} is not a file.", fix="Rows are read more than once: save them to a file.")
+    try:
+        return path.open("rb", buffering=0)
+    except OSError as error:
+        raise ListError(f"{path} cannot be read: {error.strerror}.", fix="Check the path and its rights.") from None
+
+
+def _changed(path: Path) -> ListError:
+    return ListError(f"{path} changed while the job was set up.", fix="Make the list again.")
 
 
 def marked_digest(digest: str, marks: object) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Protocol, TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from headrace.plan.census import FieldCensus
 
@@ -33,3 +34,10 @@ class RowSource(Protocol):
     def rows(self, first: int = 0) -> Iterator[bytes]:
         """The rows from this position on."""
         ...
+
+
+@runtime_checkable
+class FileSource(Protocol):
+    """A source that reads its rows from a file each time."""
+
+    path: Path

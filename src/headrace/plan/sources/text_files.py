@@ -14,6 +14,7 @@ from pathlib import Path
 from headrace.errors import ListError
 from headrace.plan.sources.hashed_file import HashedFile
 
+LONGEST_CELL = 16_000_000  # the same; the library that reads CSV holds four bytes for each letter
 LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
 NO_ROWS = "Is it the right file? Rows end with a line end."
 _LONG_LINE = 1_000_000

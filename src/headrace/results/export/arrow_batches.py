@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.errors import MissingExtra
+from headrace.plan.sources.arrow_columns import import_arrow
 from headrace.results.export.column_shapes import (
     DictOf,
     Leaf,
@@ -76,14 +77,6 @@ def to_polars(source: ColumnSource) -> pl.DataFrame:
         return pl.concat([empty, *map(pl.DataFrame, batches)], rechunk=False)
 
     return with_shapes(column_shapes(source), read)
-
-
-def import_arrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtra("pyarrow") from None
-    return pa
 
 
 def with_shapes(shapes: list[Shape], export: Callable[[list[Shape]], Made]) -> Made:

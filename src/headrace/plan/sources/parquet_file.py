@@ -1,0 +1,120 @@
+"""Reads rows from a Parquet file, a batch at a time. Does not cover: what a row means (plan.rows).
+
+The file's own metadata has its length and the names of its columns; only its digest, and whether numbers are NaN,
+take a pass, when they are asked for. A page of each column is in memory, never a row group: files of one large row
+group are common. Reading takes no thread, and reads nothing ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import ListError
+from headrace.plan.census import FieldCensus
+from headrace.plan.sources.arrow_columns import ArrowColumns, batch_rows, has_tagged, import_arrow
+from headrace.plan.sources.hashed_file import FileStamp, HashedFile, marked_digest, open_plain
+from headrace.plan.sources.row_source import Renames
+
+_STREAM_BYTES = 1 << 16  # of a column that are read together; without it, a whole column of a row group is
+
+
+class ParquetSource:
+    """A Parquet file; its columns are the fields, in their types."""
+
+    def __init__(self, path: Path, rename: Renames) -> None:
+        self.path = path
+        self._stamp = FileStamp.of(path)
+        with self._opened() as file:
+            self.length: int = file.metadata.num_rows
+            self._columns = ArrowColumns(file.schema_arrow, rename, str(path))
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            self._group_rows: list[int] = [group.num_rows for group in groups]
+            self._batch_rows = batch_rows(max((g.total_byte_size / max(1, g.num_rows) for g in groups), default=0))
+
+    @property
+    def field_names(self) -> Collection[str]:
+        return self._columns.names
+
+    @property
+    def digest(self) -> str:
+        return self._digest
+
+    @property
+    def census(self) -> FieldCensus:
+        return self._census
+
+    @cached_property
+    def _digest(self) -> str:
+        with HashedFile(self.path) as file:
+            found = marked_digest(file.digest(), sorted(self._columns.renames.items()))
+        self._stamp.check(self.path)
+        return found
+
+    @cached_property
+    def _census(self) -> FieldCensus:
+        """Takes a pass over the columns of floats: no metadata tells which of them hold NaN."""
+        width = len(self._columns.names)
+        nulls, tagged = [False] * width, [False] * width
+        unknown = self._columns.unknown
+        with self._opened() as file:
+            header: list[str] = file.schema_arrow.names
+            for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+                for chunk in map(group.column, range(group.num_columns)):
+                    if _may_have_nulls(chunk):
+                        nulls[_place(chunk.path_in_schema, header)] = True
+            for batch in self._batches(file, 0, [header[place] for place in unknown]) if unknown else ():
+                for place, array in zip(unknown, batch.columns, strict=True):
+                    tagged[place] = tagged[place] or has_tagged(array)
+        return self._columns.census(nulls, tagged)
+
+    def rows(self, first: int = 0) -> Iterator[bytes]:
+        group, position = 0, 0
+        while group < len(self._group_rows) and position + self._group_rows[group] <= first:
+            position += self._group_rows[group]
+            group += 1
+        with self._opened() as file:
+            for batch in self._batches(file, group):
+                skipped = min(max(0, first - position), batch.num_rows)
+                if skipped < batch.num_rows:
+                    yield from self._columns.encoded(batch.slice(skipped), position + skipped)
+                position += batch.num_rows
+
+    def _batches(self, file: Any, first_group: int, columns: list[str] | None = None) -> Iterator[Any]:
+        groups = range(first_group, len(self._group_rows))
+        yield from file.iter_batches(self._batch_rows, row_groups=groups, columns=columns, use_threads=False)
+
+    @contextmanager
+    def _opened(self) -> Generator[Any]:
+        """The file, read as it was when the list was made: an error tells, at the end, where it was not."""
+        pa = import_arrow()
+        import pyarrow.parquet
+
+        with open_plain(self.path) as raw:
+            self._stamp.check_open(raw, self.path)
+            try:
+                file: Any = pyarrow.parquet.ParquetFile(raw, pre_buffer=False, buffer_size=_STREAM_BYTES)
+                with file:
+                    yield file
+            except (pa.ArrowException, OSError) as error:
+                self._stamp.check_open(raw, self.path)
+                what = str(error).splitlines()[0].rstrip(".")
+                raise ListError(
+                    f"{self.path} cannot be read as Parquet: {what}.", fix="Is it the right file?"
+                ) from None
+            self._stamp.check_open(raw, self.path)
+
+
+def _place(path: str, header: list[str]) -> int:
+    """The place of the column that a part of it, such as `address.city`, belongs to; a name may have dots itself."""
+    while path not in header and "." in path:
+        path = path.rpartition(".")[0]
+    return header.index(path)
+
+
+def _may_have_nulls(chunk: Any) -> bool:
+    found = chunk.statistics
+    return found is None or not found.has_null_count or found.null_count > 0
