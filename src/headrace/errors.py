@@ -327,8 +327,8 @@ class ModelUnusable(ProviderRefused):
 
 
 class FileUnusable(ProviderRefused):
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} cannot be sent: {reason}")
+    def __init__(self, path: str, reason: str, *, as_text: bool = False) -> None:
+        super().__init__(f"{path} cannot be {'read as text' if as_text else 'sent'}: {reason}")
         self.path = path
         self.reason = reason
 

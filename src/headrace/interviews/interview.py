@@ -23,6 +23,7 @@ from headrace.models.provider import Finish, Reply, Request
 from headrace.priority import Priority
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.file_text import NOT_WAITING, TextNeeded
 from headrace.survey.files.marks import PromptFiles
 from headrace.survey.flow.route import Jumps, Route
 from headrace.survey.names import Context
@@ -49,6 +50,7 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
 _MOST_AT_ONCE = 20  # questions of one interview
+_MOST_TEXTS = 100  # of files, in one prompt
 # Looking a member up in its enum costs more than using it.
 _ANSWERED = AnswerState.ANSWERED
 _WHOLE = DetailShape.WHOLE
@@ -232,7 +234,7 @@ class Interviewer:
                 return self._keep(interview, record)
             if interview.functions is not None and self._is_answered(interview.functions, interview, asked, record):
                 return self._keep(interview, record)
-            record.prompt, question, files = asked.write(interview.context, interview.given.ordinal)
+            record.prompt, question, files = await self._write(interview, asked)
             reason = await self._call(interview, asked, record, question, files)
             if reason is not None:
                 await self._ask_again(interview, asked, record, question, files, reason)
@@ -242,7 +244,6 @@ class Interviewer:
             # No fault of this interview: it stays as it is for a later run.
             return self._leave(interview, record, failed_calls)
         except FileUnusable as error:
-            record.attempts -= 1  # nothing was sent whole, so there is nothing to pay
             _fail(record, Cause.FILE, error.message)
         except ProviderRefused as error:
             _fail(record, Cause.REFUSED, error.message)
@@ -252,6 +253,16 @@ class Interviewer:
             _fail(record, Cause.UNAVAILABLE, error.message)
         record.took_ms = int((time.monotonic() - started_s) * 1000)
         return self._keep(interview, record)
+
+    async def _write(self, interview: InterviewInProgress, asked: AskedQuestion) -> tuple[str, Question, PromptFiles]:
+        """The question's prompt. Texts of files that it needs are read in a thread, and it is written again."""
+        for _ in range(_MOST_TEXTS):
+            try:
+                with NOT_WAITING:
+                    return asked.write(interview.context, interview.given.ordinal)
+            except TextNeeded as needed:
+                await asyncio.to_thread(needed.load)
+        raise CannotRender(f"it needs the texts of more than {_MOST_TEXTS} files, or longer ones than can be held")
 
     async def _call(
         self,
@@ -272,6 +283,9 @@ class Interviewer:
         model = self._own_models[asked.position] or self._models[given.model]
         try:
             reply = await model.ask(request, record, interview.is_stopping)
+        except FileUnusable:
+            record.attempts -= 1  # nothing was sent whole, so there is nothing to pay
+            raise
         except (ProviderRefused, ProviderUnavailable, MemoryError):  # the call was made
             model.charged(given.ordinal, record)
             raise

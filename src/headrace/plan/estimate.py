@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from headrace.errors import FileUnusable
 from headrace.plan.called_models import own_models, question_models
 from headrace.plan.prices import Price, price_of
 from headrace.plan.sources.row_source import RowSource
@@ -179,7 +180,7 @@ def _system(job: Job, agent: Fields) -> str:
 def _prompt_chars(asked: AskedQuestion, context: Context) -> int:
     try:
         return len(asked.write(context)[0])
-    except CannotRender:
+    except (CannotRender, FileUnusable):
         return len(asked.specimen())
 
 

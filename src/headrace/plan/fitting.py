@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.edsl_names import warn_once
-from headrace.errors import Spelled, SurveyError, nearest
+from headrace.errors import FileUnusable, Spelled, SurveyError, nearest
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.taken import why_not_taken
@@ -168,6 +168,8 @@ def _try_templates(job: Job) -> None:
     for asked in asked_questions(job.survey):
         try:
             asked.write(context)
+        except FileUnusable:
+            continue  # that interview's failure
         except CannotRender as error:
             if error.is_in_text:
                 where = "The prompt" if asked.question.names_row else f"Question {asked.name!r}"
@@ -180,7 +182,7 @@ def check_files(job: Job) -> None:
     for asked in asked_questions(job.survey):
         try:
             files = asked.write(context)[2]
-        except CannotRender:
+        except (CannotRender, FileUnusable):
             continue  # that interview's failure
         models = [asked.question.model] if asked.question.model is not None else job.models if files else ()
         for model in models:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import InvalidInput, ListError, nearest
+from headrace.errors import FileUnusable, InvalidInput, ListError, nearest
 from headrace.expressions import ColumnKind
 from headrace.plan.estimate import call_cost
 from headrace.plan.fitting import check_fit
@@ -148,7 +148,7 @@ def _system(job: Job, agent: Fields) -> str:
 def _prompt(asked: AskedQuestion, context: Context, ordinal: int) -> str:
     try:
         return asked.write(context, ordinal)[0]
-    except CannotRender:
+    except (CannotRender, FileUnusable):
         return asked.specimen()
 
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import FileUnusable, ListError
 from headrace.survey.files.file_types import HEAD_BYTES
+from headrace.units import format_bytes
 
 if TYPE_CHECKING:
     from headrace.survey.files.file_store import FileStore
 
 BLOCK_BYTES = 3 << 17  # base64 turns three bytes into four letters, so a block is a multiple of three
+MOST_FILE_BYTES = 512_000_000
 _DIGEST_BYTES = 16
 _FIX = "Check the path and its rights."
 
@@ -34,6 +36,7 @@ def digested(path: str) -> tuple[str, int, bytes]:
     try:
         digest, size, head = new_digest(), 0, b""
         with os.fdopen(_open(path), "rb", buffering=0) as file:
+            _refuse_huge(path, os.fstat(file.fileno()).st_size)
             while block := file.read(BLOCK_BYTES):
                 head = head or block[:HEAD_BYTES]
                 digest.update(block)
@@ -43,6 +46,15 @@ def digested(path: str) -> tuple[str, int, bytes]:
     if size == 0:
         raise ListError(f"{path} is empty.", fix="Leave it out, or put something into it.")
     return digest.hexdigest(), size, head
+
+
+def _refuse_huge(path: str, size: int) -> None:
+    if size > MOST_FILE_BYTES:
+        most = format_bytes(MOST_FILE_BYTES)
+        raise ListError(
+            f"{path} has {format_bytes(size)}; no service takes files above {most} in a prompt.",
+            fix="Send a part of it, or its text as a field.",
+        )
 
 
 class CheckedFile:

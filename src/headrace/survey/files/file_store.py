@@ -15,6 +15,7 @@ import msgspec
 from headrace.errors import ListError
 from headrace.missing_names import ExplainedNames
 from headrace.survey.files.checked_file import digested
+from headrace.survey.files.file_text import text_of
 from headrace.survey.files.file_types import FileKind, kind_of_type, media_type
 from headrace.units import format_bytes
 
@@ -36,7 +37,7 @@ class FileStore(ExplainedNames):
     The file is read once, to digest it, and again whenever it is sent; one that changed meanwhile is not sent.
     """
 
-    __slots__ = ("_text", "digest", "kind", "mime_type", "path", "size")
+    __slots__ = ("digest", "kind", "mime_type", "path", "size")
 
     def __init__(self, path: str | Path, mime_type: str | None = None) -> None:
         absolute = _checked_path(path)
@@ -46,7 +47,6 @@ class FileStore(ExplainedNames):
     def _set(self, path: str, digest: str, size: int, mime_type: str) -> None:
         self.path, self.digest, self.size, self.mime_type = path, digest, size, mime_type
         self.kind = kind_of_type(mime_type)
-        self._text: str | None = None
 
     @classmethod
     def from_stored(cls, stored: Any) -> Self:
@@ -75,6 +75,15 @@ class FileStore(ExplainedNames):
         """What stands for the file where only text can stand."""
         short = self.digest[:_SHORT_DIGEST]
         return f"[file {self.name}, {self.mime_type}, {format_bytes(self.size)}, #{short}]"
+
+    @property
+    def text(self) -> str:
+        """The text of a text file, or of a PDF; FileUnusable where there is none."""
+        return text_of(self)
+
+    def extract_text(self) -> str:
+        """`text`, by EDSL's name for it."""
+        return self.text
 
     def is_image(self) -> bool:
         return self.kind is FileKind.IMAGE

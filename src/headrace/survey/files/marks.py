@@ -12,6 +12,7 @@ import secrets
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.file_types import FileKind
 
 _DRAWN = str(secrets.randbelow(10**20)).zfill(20)
 _MARK = re.compile(f"\x02{_DRAWN}(.*?)\x03", re.DOTALL)
@@ -34,8 +35,13 @@ class BrokenMark(Exception):
 
 
 def mark_of(value: Any) -> str | None:
-    """What a template prints in place of a file, or of a list that holds files; None for any other value."""
+    """What a template prints in place of a file, or of a list that holds files; None for any other value.
+
+    A text file stands as its text: no service takes it in another form that all others take too.
+    """
     if isinstance(value, FileStore):
+        if value.kind is FileKind.TEXT:
+            return value.text
         return f"\x02{_DRAWN}{json.dumps(value.to_stored())}\x03"
     if isinstance(value, list):
         items = cast("list[Any]", value)
