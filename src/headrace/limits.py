@@ -142,6 +142,7 @@ class BreakerLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise OptionError("A circuit breaker needs at least one failure, and times above zero.")
 
 
+USUAL_BREAKER = BreakerLimits()
 KindBreaker: TypeAlias = BreakerLimits | Literal["engine"] | None
 """The limits of a kind's circuit: its own, the engine's, or None where failures of the kind refuse nothing."""
 

@@ -1,10 +1,12 @@
 """The commands that watch and steer a run in another process: `status`, `pause`, `tune`, `stop`.
 
-Does not cover: `resume`, which may have to run the job itself (cli.job_commands), or what is printed (cli.run_status).
+Does not cover: `resume`, which may have to run the job itself (cli.job_commands), or what is printed (cli.run_status,
+cli.engine_status).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,14 +15,19 @@ from headrace.cli.options import Json, RunFileArgument
 
 
 def status(
-    path: RunFileArgument,
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")],
     watch: Annotated[bool, typer.Option("--watch", help="Look again every second until the run ends.")] = False,
     json: Json = False,
 ) -> None:
     """How far a run is, also while it goes on elsewhere."""
+    from headrace.cli.engine_status import show_engine_status, watch_engine_status
     from headrace.cli.run_status import show_status, watch_status
+    from headrace.store.engine_file.engine_overview import is_engine_file
 
-    if watch:
+    if is_engine_file(path.expanduser()):
+        show_engine = watch_engine_status if watch else show_engine_status
+        show_engine(path.expanduser(), as_json=json)
+    elif watch:
         watch_status(path, as_json=json)
     else:
         show_status(path, as_json=json)

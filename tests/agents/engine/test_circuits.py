@@ -105,6 +105,17 @@ async def test_a_kind_may_have_a_breaker_of_its_own_or_none(tmp_path):
         assert 20 < refused.value.retry_after_s <= 25
 
 
+async def test_an_engine_without_a_breaker_refuses_only_kinds_with_one_of_their_own(tmp_path):
+    async with engine_at(tmp_path / "a.run", isolation="inline", breaker=None) as engine:
+        for number in range(5):
+            with pytest.raises(RunFailed):
+                await within((await engine.submit(functions.raising, number)).result())
+        with pytest.raises(RunFailed):
+            await within((await engine.submit(functions.raising_once, 0)).result())
+        with pytest.raises(CircuitOpen):
+            await engine.submit(functions.raising_once, 1)
+
+
 async def test_a_childs_breaker_comes_with_its_kind_from_the_worker(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         for number in range(4):

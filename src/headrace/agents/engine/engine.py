@@ -33,7 +33,7 @@ from headrace.agents.workers.engine_workers import Isolation
 from headrace.errors import OptionError, nearest
 from headrace.interviews.api import run_options
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
-from headrace.limits import BreakerLimits, MemoryLimits
+from headrace.limits import USUAL_BREAKER, BreakerLimits, MemoryLimits
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.results.results import Results, results_of_run
@@ -50,7 +50,8 @@ class Engine:
 
     Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
     that workers need, imported once; no file that a worker writes may become larger than `largest_file`. A run that ran
-    out of memory is tried once more, with `oom_retry_memory`.
+    out of memory is tried once more, with `oom_retry_memory`. `breaker` is when failures of a kind's runs refuse new
+    ones, None for never.
     isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
     default where the platform has no such processes. A step that changed since it was journaled, in function,
     arguments or the name of a side effect, is reported in events and log when its run goes on; with strict=True the run
@@ -71,7 +72,7 @@ class Engine:
         largest_file: str | int = "4GB",
         grace_s: float = 2.0,
         stuck_after_s: float = 1.0,
-        breaker: BreakerLimits | None = None,
+        breaker: BreakerLimits | None = USUAL_BREAKER,
         strict: bool = False,
     ) -> None:
         self.path = Path(path).expanduser().resolve()

@@ -31,7 +31,7 @@ class EngineOptions:
 
     memory: MemoryLimits
     queue: QueueLimits
-    breaker: BreakerLimits
+    breaker: BreakerLimits | None
     workers: WorkerOptions
     grace_s: float
     stuck_after_s: float
@@ -180,7 +180,10 @@ def _checked_flag(name: str, given: Any) -> bool:
     return given
 
 
-def _checked_breaker(breaker: Any) -> BreakerLimits:
+def _checked_breaker(breaker: Any) -> BreakerLimits | None:
     if breaker is not None and not isinstance(breaker, BreakerLimits):
-        raise OptionError(f"breaker={breaker!r} is not BreakerLimits(...).", fix="Leave it out for the usual ones.")
-    return breaker or BreakerLimits()
+        raise OptionError(
+            f"breaker={breaker!r} is not BreakerLimits(...).",
+            fix="Leave it out for the usual ones; None is for never refusing a kind whose runs fail.",
+        )
+    return breaker

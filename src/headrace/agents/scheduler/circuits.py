@@ -32,7 +32,7 @@ _IS_SUCCESS = {ExitCause.DONE: True, ExitCause.PARKED: True, ExitCause.FAILED: F
 class Circuits:
     """One breaker for each kind that has failed. Kinds are functions of a program, so there are few."""
 
-    def __init__(self, limits: BreakerLimits) -> None:
+    def __init__(self, limits: BreakerLimits | None) -> None:
         self._limits = limits
         self._by_kind: dict[str, BreakerLimits | None] = {}  # kinds whose limits are not, or were not, the engine's
         self._breakers: dict[str, Breaker] = {}

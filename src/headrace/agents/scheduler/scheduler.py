@@ -53,7 +53,7 @@ from headrace.priority import Priority
 
 
 class Scheduler:
-    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits) -> None:
+    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits | None) -> None:
         self._state = SchedulerState(limits, breaker_limits)
 
     def pressure(self, host: str) -> Pressure:

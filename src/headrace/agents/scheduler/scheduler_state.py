@@ -22,7 +22,7 @@ FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT, StopReason.PARENT_LOST)
 
 
 class SchedulerState:
-    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits) -> None:
+    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits | None) -> None:
         self.limits = limits
         self.hosts: dict[str, Host] = {}
         self.runs: dict[int, ScheduledRun] = {}  # waiting, held and running; bounded by the queue's depth and the slots

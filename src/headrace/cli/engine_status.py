@@ -1,0 +1,95 @@
+"""Prints the status of an engine's file for `status`: its agent runs by state, and those that failed last, with why.
+
+Does not cover: run files (cli.run_status), or what an engine knows and its file does not (Engine.status).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
+from headrace.cli.terminal import print_json, say, showable
+from headrace.display import counted
+from headrace.store.engine_file.engine_overview import EngineOverview, FailedRun, read_overview
+from headrace.store.lock import writer_of
+from headrace.store.run_file.removal import disk_bytes
+from headrace.units import format_bytes
+
+_MOST_FAILED = 5
+_LONGEST_NAME, _LONGEST_CAUSE = 60, 160
+
+
+def show_engine_status(path: Path, *, as_json: bool) -> None:
+    overview, holder = read_overview(path, _MOST_FAILED), _holder(path)
+    if as_json:
+        print_json(_facts(path, overview, holder))
+    else:
+        say("\n".join(_lines(path, overview, holder)))
+
+
+def watch_engine_status(path: Path, *, as_json: bool) -> None:
+    """Print the status when it has changed, once a second, until no engine has the file open."""
+    before, is_open = "", True
+    try:
+        while is_open:
+            # The file after the process: of an engine that has just ended, the end is seen.
+            holder = _holder(path)
+            overview, is_open = read_overview(path, _MOST_FAILED), holder is not None
+            shown = "\n".join(_lines(path, overview, holder))
+            if shown != before and as_json:
+                print_json(_facts(path, overview, holder), on_one_line=True)
+            elif shown != before:
+                say(shown)
+            before = shown
+            if is_open:
+                time.sleep(WATCH_EVERY_S)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None  # Ctrl-C ends the watching; the engine goes on
+
+
+def _holder(path: Path) -> str | None:
+    return writer_of(path.expanduser().resolve())
+
+
+def _lines(path: Path, overview: EngineOverview, holder: str | None) -> Iterator[str]:
+    total = sum(overview.runs.values())
+    states = ", ".join(f"{count:,} {state.value}" for state, count in overview.runs.items())
+    yield f"{path}: {counted(total, 'agent run')}{': ' if states else ''}{states}"
+    if holder is not None:
+        yield f"open in process {holder}"
+    yield f"{format_bytes(disk_bytes(path.expanduser().resolve()))} on disk"
+    if overview.failed:
+        shown = len(overview.latest_failed)
+        yield "failed:" if shown == overview.failed else f"failed, the latest {shown} of {overview.failed:,}:"
+        yield from map(_failed_line, overview.latest_failed)
+        yield "go on with one once its cause is gone: await engine.handle(status).retry(), of await engine.failed()"
+
+
+def _failed_line(run: FailedRun) -> str:
+    name, cause = showable(run.name, _LONGEST_NAME, "utf-8"), showable(_cause(run), _LONGEST_CAUSE, "utf-8")
+    return f"  {run.id} {name}: {run.state.value}{': ' if cause else ''}{cause}"
+
+
+def _cause(run: FailedRun) -> str:
+    """The first line of an error: behind it are the rest of a message, and a traceback."""
+    return run.error.strip().partition("\n")[0]
+
+
+def _facts(path: Path, overview: EngineOverview, holder: str | None) -> dict[str, Any]:
+    return {
+        "path": str(path),
+        "state": "not running" if holder is None else "running",
+        "runs": {state.value: count for state, count in overview.runs.items()},
+        "failed": overview.failed,
+        "latest_failed": [
+            {"id": run.id, "name": run.name, "kind": run.kind, "state": run.state.value, "cause": _cause(run)}
+            for run in overview.latest_failed
+        ],
+        "size_bytes": disk_bytes(path.expanduser().resolve()),
+        "pid": int(holder) if holder is not None and holder.isdecimal() else None,
+    }

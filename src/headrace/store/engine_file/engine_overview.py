@@ -1,0 +1,71 @@
+"""What an engine file holds, for whoever looks at it from outside: how many runs there are, and which failed last.
+
+Covers: reading it, also while an engine writes it. Does not cover: an engine's own view of its runs (runs).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from headrace.store.connections import connect, open_reader
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState, check_is_engine_file
+from headrace.store.engine_file.engine_values import Count, Id, ValueReader
+from headrace.store.formats import ENGINE_FILE, has_format
+
+_FAILED = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
+_MOST_LETTERS = 4_000  # of a name or an error, which may hold a traceback
+
+
+class FailedRun(msgspec.Struct, frozen=True):
+    """A run that ended without a result and was not cancelled. `error` begins with the line that says why."""
+
+    id: int
+    name: str
+    kind: str
+    state: RunState
+    error: str
+
+
+class EngineOverview(msgspec.Struct, frozen=True):
+    """`runs` are counted by state; `latest_failed` are the failed ones that were submitted last, oldest first."""
+
+    runs: dict[RunState, int]
+    latest_failed: list[FailedRun]
+
+    @property
+    def failed(self) -> int:
+        return sum(count for state, count in self.runs.items() if state in FAILED_STATES)
+
+
+def is_engine_file(path: Path) -> bool:
+    """Whether there is an engine's file, of any version."""
+    if not path.is_file():
+        return False
+    try:
+        connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return False
+    try:
+        return has_format(connection, ENGINE_FILE)
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
+
+
+def read_overview(path: Path, most_failed: int) -> EngineOverview:
+    connection = open_reader(path, check_is_engine_file)
+    try:
+        values = ValueReader(path, connection)
+        counted = values.rows(tuple[RunState, Count], "SELECT state, count(*) FROM runs GROUP BY state")
+        sql = (
+            f"SELECT id, substr(name, 1, {_MOST_LETTERS}), substr(kind, 1, {_MOST_LETTERS}), state,"
+            f" substr(error, 1, {_MOST_LETTERS}) FROM runs WHERE state IN ({_FAILED}) ORDER BY id DESC LIMIT ?"
+        )
+        failed = [FailedRun(*row) for row in values.rows(tuple[Id, str, str, RunState, str], sql, (most_failed,))]
+        return EngineOverview(dict(counted), failed[::-1])
+    finally:
+        connection.close()
