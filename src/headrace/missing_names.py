@@ -59,7 +59,8 @@ _WAYS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("render", "prompt_preview", "get_instructions"), "prompts() shows what is sent."),
     },
     "Results": {
-        **dict.fromkeys(("save", "load", "from_dict", "fetch", "fetch_remote"), _KEPT),
+        **dict.fromkeys(("save", "load", "fetch", "fetch_remote"), _KEPT),
+        "from_dict": "Results.from_edsl(data, path) makes a run file of EDSL's results.",
         **dict.fromkeys(
             ("task_history", "add_task_history_entry"),
             "failed() lists the questions without an answer and why, stats() what the run took.",

@@ -16,6 +16,7 @@ import typer
 
 from headrace.cli.error_messages import show_log_records, with_error_messages
 from headrace.cli.file_commands import compact, copy, export, merge, results, runs, verify
+from headrace.cli.import_command import import_edsl
 from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
 from headrace.cli.plot_command import plot
@@ -64,6 +65,7 @@ COMMANDS = {
     "status": status,
     "results": results,
     "export": export,
+    "import": import_edsl,
     "plot": plot,
     "runs": runs,
     "copy": copy,

@@ -22,6 +22,7 @@ from headrace.errors import EdslFileError
 
 # Long where a study is large: read item by item.
 _LISTS = frozenset({"agent_list", "agents", "scenarios", "models", "data"})
+_NEVER_READ = frozenset({"cache", "task_history"})  # of results: long, and of no use here
 # The first of these among an object's names says of which class it is.
 _SIGNS = {
     "agent_list": "AgentList",
@@ -172,6 +173,8 @@ def _streamed(stream: JsonStream) -> Members:
             yield name, items
             for _ in items:  # what its reader left
                 pass
+        elif name in _NEVER_READ:
+            stream.skip()
         else:
             yield name, stream.value()
     stream.end()

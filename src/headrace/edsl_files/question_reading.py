@@ -46,7 +46,7 @@ def question_of(settings: Mapping[str, Any], notes: CarriedOver, unsupported: Un
     try:
         return question_from_dict({"kind": kind, **kept})
     except HeadraceError as error:
-        raise EdslFileError(f"{notes.place}, question {name!r}: {error.message}", fix=error.fix) from None
+        return unsupported(settings, f"question {name!r} cannot be asked here: {error.message.rstrip('.')}", notes)
 
 
 def refuse_unsupported(settings: Mapping[str, Any], why: str, notes: CarriedOver) -> NoReturn:

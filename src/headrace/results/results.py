@@ -83,6 +83,19 @@ class Results(HostedVerbs, Tabular):
         return cls.open(path)
 
     @classmethod
+    def from_edsl(cls, given: Any, path: str | Path | None = None) -> Self:
+        """Make a run file at `path` of results that EDSL saved, and open it: a `.json.gz`, `.json` or `.ep` file, JSON
+        text, `to_dict()` or an object of EDSL's. Without a path it stands beside the file: `study.run`.
+
+        Nothing in it is executed. What is not carried over is a warning, NotCarriedOver.
+        """
+        from headrace.edsl_files.results_import import import_results, path_beside
+
+        target = path_beside(given) if path is None else Path(path).expanduser()
+        import_results(given, target).notes.warn()
+        return cls.open(target)
+
+    @classmethod
     def example(cls) -> Results:
         """The results of a small survey that the test model has answered, to try things with."""
         answers = {"q0": "yes", "q1": "At my sister's.", "q2": "Rice with lentils."}

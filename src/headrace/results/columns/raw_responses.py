@@ -1,6 +1,7 @@
 """The text that a model generated, found in a response as its service sent it.
 
-Covers: OpenAI's chat completions and Anthropic's messages, whole and streamed; any other response is the text itself.
+Covers: OpenAI's chat completions and Anthropic's messages, whole and streamed; Google's own form and that of EDSL's
+test model, which imported results have. Any other response is the text itself.
 Does not cover: reading an answer out of that text (survey.replies). Nothing here fails: a response is anybody's bytes.
 """
 
@@ -54,6 +55,10 @@ def _messages(response: _Fields) -> Iterator[_Fields]:
     for choice in _objects(response.get("choices"))[:1]:
         yield from _objects([choice.get("message"), choice.get("delta")])
     yield from _objects(response.get("content"))
+    yield from _objects(response.get("message"))
+    for candidate in _objects(response.get("candidates"))[:1]:
+        for content in _objects([candidate.get("content")]):
+            yield from _objects(content.get("parts"))
     yield from _objects([response.get("delta")])
 
 
