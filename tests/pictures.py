@@ -1,5 +1,6 @@
 """Pictures and documents for tests: real ones, of any size, made here."""
 
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -60,4 +61,26 @@ def pdf_of_streams(path: Path, streams: list[tuple[bytes, bytes]]) -> Path:
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     end = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(body))
     path.write_bytes(body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end)
+    return path
+
+
+def noise(path: Path, *, width: int, height: int) -> Path:
+    """A PNG file whose pixels cannot be compressed."""
+    row_bytes = 3 * width
+    noisy = os.urandom(row_bytes * height)
+    rows = b"".join(b"\0" + noisy[at : at + row_bytes] for at in range(0, len(noisy), row_bytes))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b""))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(_part(*part) for part in parts))
+    return path
+
+
+def picture_bomb(path: Path, *, side: int) -> Path:
+    """A PNG file of so many pixels a side, small on disk."""
+    packer = zlib.compressobj(9)
+    row = b"\0" * (side // 8 + 1)
+    packed = b"".join(packer.compress(row * 100) for _ in range(side // 100)) + packer.flush()
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", packed), (b"IEND", b""))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(_part(*part) for part in parts))
     return path

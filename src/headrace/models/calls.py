@@ -17,6 +17,7 @@ from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.plan.prices import Price
 from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
 
@@ -115,6 +116,7 @@ class ServiceCalls:
         on_charged: OnCharged | None = None,
     ) -> None:
         self._row = model.identity_row()
+        self._model = model
         self._on_charged = on_charged
         self._provider = provider
         self._limiter = limiter
@@ -157,7 +159,10 @@ class ServiceCalls:
         return cache_key(self._row, request.system_prompt, prompt, schema, request.iteration)
 
     def _expected_tokens(self, request: Request) -> float:
-        return (len(request.system_prompt) + len(request.user_prompt)) / _CHARS_PER_TOKEN + self._output_tokens
+        letters = len(request.system_prompt) + len(request.user_prompt)
+        service, name = self._model.service_name, self._model.name
+        of_files = sum(file_tokens(service, name, each.file) for each in request.files) if request.files else 0
+        return letters / _CHARS_PER_TOKEN + of_files + self._output_tokens
 
     def _account(self, service: ServiceUsage, reply: Reply) -> None:
         self._output_tokens = self._output_tokens * _FORGET + reply.output_tokens * (1 - _FORGET)

@@ -14,6 +14,9 @@ from headrace.plan.called_models import own_models, question_models
 from headrace.plan.prices import Price, price_of
 from headrace.plan.sources.row_source import RowSource
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.file_tokens import file_tokens
+from headrace.survey.files.marks import NO_FILES, PromptFiles
 from headrace.survey.names import Context
 from headrace.survey.prompts import persona
 from headrace.survey.questions.base import Question, Schema
@@ -49,17 +52,21 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _ModelUse:
-    """The tokens that one interview takes from one model, on average over all interviews."""
+    """The tokens that one interview takes from one model, on average over all interviews; `file_tokens` are among the
+    input's.
+    """
 
     model: Model
     input_tokens: float
     output_tokens: float
+    file_tokens: float
 
 
 def estimate(job: Job, interviews: int) -> Estimate:
     calls, uses = _asked_of_models(job)
     input_tokens, output_tokens = sum(use.input_tokens for use in uses), sum(use.output_tokens for use in uses)
-    text_bytes = (input_tokens + output_tokens) * _CHARS_PER_TOKEN
+    of_files = sum(use.file_tokens for use in uses)  # of which the run file holds the words alone
+    text_bytes = (input_tokens - of_files + output_tokens) * _CHARS_PER_TOKEN
     return Estimate(
         interviews=interviews,
         calls=interviews * calls,
@@ -97,20 +104,22 @@ def _asked_of_models(job: Job) -> tuple[int, list[_ModelUse]]:
     if job.agents.settings.answers_everything:
         return 0, []
     questions = asked_questions(job.survey)
-    chars = _mean_prompt_chars(job, questions)
+    sample = _sample(job, questions)
     asked = [question for question in questions if not question.is_derived]
     numbers = question_models(job.survey, 0)
     shared = [question for question in asked if question.position not in numbers]
     plan_models = zip(job.models, job.model_shares(), strict=True) if shared else ()
-    uses = [_use(model, shared, chars, share) for model, share in plan_models]
+    uses = [_use(model, shared, sample, share) for model, share in plan_models]
     for number, model in enumerate(own_models(job.survey)):
-        uses.append(_use(model, [each for each in asked if numbers.get(each.position) == number], chars, share=1.0))
+        uses.append(_use(model, [each for each in asked if numbers.get(each.position) == number], sample, share=1.0))
     return len(asked), uses
 
 
-def _use(model: Model, questions: list[AskedQuestion], chars: list[float], share: float) -> _ModelUse:
-    input_tokens = sum(chars[asked.position] for asked in questions) / _CHARS_PER_TOKEN
-    return _ModelUse(model, input_tokens * share, sum(_reply_tokens(asked.question) for asked in questions) * share)
+def _use(model: Model, questions: list[AskedQuestion], sample: _PromptSample, share: float) -> _ModelUse:
+    text_tokens = sum(sample.text_tokens(asked.position) for asked in questions)
+    of_files = sum(sample.file_tokens(asked.position, model) for asked in questions)
+    output_tokens = sum(_reply_tokens(asked.question) for asked in questions)
+    return _ModelUse(model, (text_tokens + of_files) * share, output_tokens * share, of_files * share)
 
 
 def _cost_line(model: Model, kind: str, tokens: int, price: Price | None) -> dict[str, Any]:
@@ -125,9 +134,11 @@ def _cost_line(model: Model, kind: str, tokens: int, price: Price | None) -> dic
     }
 
 
-def call_cost(price: Price, system: str, prompt: str, question: Question) -> float:
-    """What one call costs, in US dollars, by the length of its prompts and the kind of its answer."""
-    return price.of(round((len(system) + len(prompt)) / _CHARS_PER_TOKEN), _reply_tokens(question))
+def call_cost(price: Price, system: str, prompt: str, of_files: int, question: Question) -> float:
+    """What one call costs, in US dollars, by the length of its prompts, the tokens `of_files` in it, and the kind of
+    its answer.
+    """
+    return price.of(round((len(system) + len(prompt)) / _CHARS_PER_TOKEN) + of_files, _reply_tokens(question))
 
 
 def _cost(uses: list[_ModelUse], interviews: int) -> float | None:
@@ -148,20 +159,39 @@ def _list_bytes(source: RowSource) -> int:
     return round(source.length * (_LIST_ROW_BYTES + sum(map(len, rows)) / len(rows)))
 
 
-def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> list[float]:
-    """The mean length of each question's prompts, the system prompt included, over the first agents and scenarios."""
-    totals = [0] * len(questions)
+class _PromptSample:
+    """What each question's prompts hold, the system prompt included, over the first agents and scenarios."""
+
+    def __init__(self, questions: int) -> None:
+        self.prompts = 0
+        self.letters = [0] * questions
+        self.files: list[list[FileStore]] = [[] for _ in range(questions)]  # of so many prompts
+
+    def text_tokens(self, position: int) -> float:
+        """The mean number of tokens of a question's texts."""
+        return self.letters[position] / _CHARS_PER_TOKEN / max(self.prompts, 1)
+
+    def file_tokens(self, position: int, model: Model) -> float:
+        """The mean number of tokens that this model counts for a question's files."""
+        counted = (file_tokens(model.service_name, model.name, file) for file in self.files[position])
+        return sum(counted) / max(self.prompts, 1)
+
+
+def _sample(job: Job, questions: list[AskedQuestion]) -> _PromptSample:
+    sample = _PromptSample(len(questions))
     agents = list(islice(job.agents.source.rows(), _SAMPLE))
     scenarios = list(islice(job.scenarios.source.rows(), _SAMPLE))
-    sampled = max(len(agents), len(scenarios))
-    for position in range(sampled):
+    sample.prompts = max(len(agents), len(scenarios))
+    for position in range(sample.prompts):
         agent = decode_fields(agents[position % len(agents)])
         scenario = decode_fields(scenarios[position % len(scenarios)])
         answers = {asked.name: _expected_answer(asked.question) for asked in questions}
         context, system = {"agent": agent, "scenario": scenario, **answers}, _system(job, agent)
         for asked in questions:
-            totals[asked.position] += len(system) + (0 if asked.is_derived else _prompt_chars(asked, context))
-    return [total / max(sampled, 1) for total in totals]
+            letters, files = (0, NO_FILES) if asked.is_derived else _prompt_holds(asked, context)
+            sample.letters[asked.position] += len(system) + letters
+            sample.files[asked.position] += (each.file for each in files)
+    return sample
 
 
 def _expected_answer(question: Question) -> dict[str, Any]:
@@ -177,11 +207,13 @@ def _system(job: Job, agent: Fields) -> str:
         return ""
 
 
-def _prompt_chars(asked: AskedQuestion, context: Context) -> int:
+def _prompt_holds(asked: AskedQuestion, context: Context) -> tuple[int, PromptFiles]:
+    """How many letters a prompt has beside its files, and those."""
     try:
-        return len(asked.write(context)[0])
+        prompt, _, files = asked.write(context)
     except (CannotRender, FileUnusable):
-        return len(asked.specimen())
+        return len(asked.specimen()), NO_FILES
+    return len(prompt) - sum(each.end - each.start for each in files), files
 
 
 def _reply_tokens(question: Question) -> int:

@@ -15,8 +15,11 @@ from headrace.edsl_names import warn_once
 from headrace.errors import FileUnusable, Spelled, SurveyError, nearest
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.size_limits import SizeLimit
 from headrace.survey.files.taken import why_not_taken
 from headrace.survey.flow.used_names import name_uses
+from headrace.survey.known_services import SERVICES
 from headrace.survey.names import (
     AGENT_NAME,
     DATA_ROOTS,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from headrace.plan.census import FieldCensus
     from headrace.plan.job import Job
     from headrace.plan.sources.row_source import RowSource
+    from headrace.survey.model import Model
 
 _GIVE_FIELDS = Spelled(
     "No agents or scenarios with fields were given: add them with .by().",
@@ -187,11 +191,20 @@ def check_files(job: Job) -> None:
         models = [asked.question.model] if asked.question.model is not None else job.models if files else ()
         for model in models:
             for each in files:
-                if (why := why_not_taken(model.service_name, each.file)) is not None:
+                if (why := _why_refused(model, each.file)) is not None:
                     raise SurveyError(
                         f"Question {asked.name!r} sends a file that the model {model.name!r} does not take: {why}.",
                         fix="Use a model that takes it, or the file's text: {{ scenario.report.text }}.",
                     )
+
+
+def _why_refused(model: Model, file: FileStore) -> str | None:
+    """Why a model would not take a file; None where it does, or where a smaller copy is sent."""
+    why = why_not_taken(model.service_name, file)
+    if why is not None or model.service_name not in SERVICES or (file.is_image() and file.too_large == "resize"):
+        return why
+    too_large = SizeLimit(model.service_name, model.parameters.get("max_file_bytes")).why_too_large(file)
+    return too_large and f"{file.path}: {too_large}"
 
 
 def _first_context(job: Job) -> Context:

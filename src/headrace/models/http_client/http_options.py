@@ -18,6 +18,7 @@ HTTP_PARAMETERS = frozenset(
         "connect_timeout_s",
         "extra_body",
         "extra_headers",
+        "max_file_bytes",
         "max_response_bytes",
         "read_timeout_s",
         "stream",
@@ -36,6 +37,7 @@ class HttpOptions:
     read_timeout_s: float = 300.0
     timeout_s: float = 600.0
     max_response_bytes: int = 16 << 20
+    max_file_bytes: int | None = None
     stream: bool = False
     extra_headers: dict[str, str]
     extra_body: dict[str, Any]
@@ -49,6 +51,8 @@ class HttpOptions:
         }
         if "max_response_bytes" in parameters:
             given["max_response_bytes"] = whole(parameters, "max_response_bytes", least=1024)
+        if "max_file_bytes" in parameters:
+            given["max_file_bytes"] = whole(parameters, "max_file_bytes", least=1024)
         return cls(
             base_urls=_addresses(model, parameters.get("base_url", service.base_url)),
             stream=flag(parameters, "stream"),

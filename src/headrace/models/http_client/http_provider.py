@@ -18,12 +18,14 @@ from headrace.models.http_client.bodies import is_event_stream, joined_texts
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
 from headrace.models.http_client.file_bodies import FileBody
+from headrace.models.http_client.fitted_files import fitted
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.models.http_client.transport import NETWORK_ERRORS, Answered, Transport, network_problem
 from headrace.models.keys import key_for
 from headrace.models.protocols.structured import AnswerShape
 from headrace.models.provider import RateHint, Reply, Request
 from headrace.models.redaction import SENT
+from headrace.survey.files.size_limits import SizeLimit
 from headrace.survey.known_services import Service
 from headrace.survey.model import Model
 from headrace.survey.secrecy import refuse_value
@@ -87,6 +89,7 @@ class HttpProvider:
             refuse_value(model.name, model.parameters, self._key.known)
         self._addresses = Addresses(options.base_urls, dialect.path, time.monotonic)
         self._transport = Transport(options)
+        self._size_limit = SizeLimit(model.service_name, options.max_file_bytes)
         self._sent_key: str | None = None
         self._headers: Mapping[str, str] = {}
 
@@ -96,6 +99,12 @@ class HttpProvider:
 
     async def ask(self, request: Request) -> Reply:
         """Ask the least busy address; where one cannot answer, the others in turn."""
+        if not request.files:
+            return await self._ask_in_turn(request)
+        async with fitted(request, self._size_limit) as smaller:
+            return await self._ask_in_turn(smaller)
+
+    async def _ask_in_turn(self, request: Request) -> Reply:
         tried: list[Address] = []
         first: ProviderUnavailable | None = None
         while (address := self._addresses.pick(tried)) is not None:

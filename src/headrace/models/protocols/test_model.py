@@ -19,6 +19,7 @@ import msgspec
 
 from headrace.errors import ListError, ProviderRefused, ProviderUnavailable
 from headrace.models.provider import Reply, Request, check_parameters
+from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import repair_text
 
@@ -65,7 +66,10 @@ class TestModel:
             text, repaired = repair_text(text)
             raw = text.encode()
         prompt_chars = len(request.system_prompt) + len(request.user_prompt)
-        return Reply(text, raw, prompt_chars // _CHARS_PER_TOKEN, len(text) // _CHARS_PER_TOKEN + 1, repaired)
+        of_files = sum(file_tokens("test", "test", each.file) for each in request.files) if request.files else 0
+        return Reply(
+            text, raw, prompt_chars // _CHARS_PER_TOKEN + of_files, len(text) // _CHARS_PER_TOKEN + 1, repaired
+        )
 
     def is_changed(self) -> bool:
         return False  # it has no key

@@ -23,6 +23,8 @@ from headrace.plan.product import Box, Coordinates
 from headrace.results.printing import TABLE_ROWS, Glance
 from headrace.results.tabular import Tabular, Values
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.file_tokens import file_tokens
+from headrace.survey.files.marks import NO_FILES, PromptFiles
 from headrace.survey.names import Context
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, AnswerState
@@ -115,18 +117,21 @@ class PromptTable(Tabular):
                     ordinal += 1
                     if ordinal in left_out:
                         continue
-                    for asked, prompt in self._prompts(agent, scenario, ordinal):
+                    for asked, prompt, files in self._prompts(agent, scenario, ordinal):
                         own = asked.question.model
                         called, its_price = (model, price) if own is None else (own, price_of(own))
-                        cost = None if its_price is None else call_cost(its_price, system, prompt, asked.question)
+                        of_files = 0 if called is None else _tokens(called, files)
+                        cost = its_price and call_cost(its_price, system, prompt, of_files, asked.question)
                         name = None if called is None else called.name
                         yield prompt, system, ordinal, asked.name, scenario_index, agent_index, name, cost
 
-    def _prompts(self, agent: Fields, scenario: Fields, ordinal: int) -> Iterator[tuple[AskedQuestion, str]]:
+    def _prompts(
+        self, agent: Fields, scenario: Fields, ordinal: int
+    ) -> Iterator[tuple[AskedQuestion, str, PromptFiles]]:
         context: Context = {"agent": agent, "scenario": scenario}
         for asked in self._asked:
             if not asked.is_derived:
-                yield asked, _prompt(asked, context, ordinal)
+                yield asked, *_prompt(asked, context, ordinal)
             _put_pending(asked, context)
 
 
@@ -145,11 +150,16 @@ def _system(job: Job, agent: Fields) -> str:
         return f"<<cannot be written: {error.message}>>"
 
 
-def _prompt(asked: AskedQuestion, context: Context, ordinal: int) -> str:
+def _prompt(asked: AskedQuestion, context: Context, ordinal: int) -> tuple[str, PromptFiles]:
     try:
-        return asked.write(context, ordinal)[0]
+        prompt, _, files = asked.write(context, ordinal)
     except (CannotRender, FileUnusable):
-        return asked.specimen()
+        return asked.specimen(), NO_FILES
+    return prompt, files
+
+
+def _tokens(model: Model, files: PromptFiles) -> int:
+    return sum(file_tokens(model.service_name, model.name, each.file) for each in files)
 
 
 class _Pending:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import FileUnusable, ListError
-from headrace.survey.files.file_types import HEAD_BYTES
 from headrace.units import format_bytes
 
 if TYPE_CHECKING:
@@ -32,13 +31,13 @@ def new_digest() -> hashlib.blake2b:
 
 
 def digested(path: str) -> tuple[str, int, bytes]:
-    """A file's digest, its size, and its first bytes; ListError where it cannot be sent by anybody."""
+    """A file's digest, its size, and its first block; ListError where it cannot be sent by anybody."""
     try:
         digest, size, head = new_digest(), 0, b""
         with os.fdopen(_open(path), "rb", buffering=0) as file:
             _refuse_huge(path, os.fstat(file.fileno()).st_size)
             while block := file.read(BLOCK_BYTES):
-                head = head or block[:HEAD_BYTES]
+                head = head or block
                 digest.update(block)
                 size += len(block)
     except OSError as error:

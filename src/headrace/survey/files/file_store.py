@@ -8,7 +8,7 @@ Does not cover: reading and sending it (survey.files.checked_file, models.http_c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
 
@@ -16,10 +16,15 @@ from headrace.errors import ListError
 from headrace.missing_names import ExplainedNames
 from headrace.survey.files.checked_file import digested
 from headrace.survey.files.file_text import text_of
-from headrace.survey.files.file_types import FileKind, kind_of_type, media_type
+from headrace.survey.files.file_types import HEAD_BYTES, FileKind, kind_of_type, media_type
+from headrace.survey.files.picture_size import pixels
 from headrace.units import format_bytes
 
 _SHORT_DIGEST = 12
+
+
+# What is done with a picture that the service would not take by its size.
+TooLarge: TypeAlias = Literal["refuse", "resize"]
 
 
 class _StoredFile(msgspec.Struct, omit_defaults=True):
@@ -29,36 +34,51 @@ class _StoredFile(msgspec.Struct, omit_defaults=True):
     digest: str
     bytes: int
     type: str
+    width: int = 0
+    height: int = 0
+    too_large: TooLarge = "refuse"
 
 
 class FileStore(ExplainedNames):
     """`FileStore("cat.png")` is a picture or document for a scenario's field: `Scenario({"photo": FileStore(path)})`.
 
-    The file is read once, to digest it, and again whenever it is sent; one that changed meanwhile is not sent.
+    The file is read once, to digest it, and again whenever it is sent; one that changed meanwhile is not sent. A
+    picture that is too large for a service is refused, or a smaller copy is sent: `too_large="resize"`.
     """
 
-    __slots__ = ("digest", "kind", "mime_type", "path", "size")
+    __slots__ = ("digest", "height", "kind", "mime_type", "path", "size", "too_large", "width")
 
-    def __init__(self, path: str | Path, mime_type: str | None = None) -> None:
+    def __init__(self, path: str | Path, mime_type: str | None = None, *, too_large: TooLarge = "refuse") -> None:
         absolute = _checked_path(path)
+        if too_large not in ("refuse", "resize"):
+            raise ListError(f"too_large={too_large!r} is not known.", fix='Write "refuse" or "resize".')
         digest, size, head = digested(absolute)
-        self._set(absolute, digest, size, media_type(absolute, head, mime_type))
+        found = media_type(absolute, head[:HEAD_BYTES], mime_type)
+        self._set(_StoredFile(absolute, digest, size, found, *pixels(head), too_large))
 
-    def _set(self, path: str, digest: str, size: int, mime_type: str) -> None:
-        self.path, self.digest, self.size, self.mime_type = path, digest, size, mime_type
-        self.kind = kind_of_type(mime_type)
+    def _set(self, held: _StoredFile) -> None:
+        self.path, self.digest, self.size, self.mime_type = held.path, held.digest, held.bytes, held.type
+        self.width, self.height = held.width, held.height
+        self.too_large: TooLarge = held.too_large
+        self.kind = kind_of_type(held.type)
 
     @classmethod
     def from_stored(cls, stored: Any) -> Self:
         """The reverse of `to_stored`. It reads no file, and raises msgspec.ValidationError where it is none."""
-        held = msgspec.convert(stored, _StoredFile)
         made = cls.__new__(cls)
-        made._set(held.path, held.digest, held.bytes, held.type)
+        made._set(msgspec.convert(stored, _StoredFile))
         return made
 
     def to_stored(self) -> dict[str, Any]:
         """The reference as JSON."""
-        return msgspec.to_builtins(_StoredFile(self.path, self.digest, self.size, self.mime_type))
+        return msgspec.to_builtins(
+            _StoredFile(self.path, self.digest, self.size, self.mime_type, self.width, self.height, self.too_large)
+        )
+
+    @property
+    def pixels(self) -> tuple[int, int] | None:
+        """Width and height of a picture, where its header tells."""
+        return (self.width, self.height) if self.width and self.height else None
 
     @property
     def name(self) -> str:
