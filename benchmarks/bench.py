@@ -42,6 +42,8 @@ class Sizes:
     failpoint_kills: int
     asked_times: int
     language: tuple[int, int]
+    exchanged: tuple[int, int]  # results written for EDSL, and those that EDSL loads
+    exchanged_agents: int
 
 
 FULL = Sizes(
@@ -75,6 +77,8 @@ FULL = Sizes(
     failpoint_kills=1_000,
     asked_times=5,
     language=(1_000, 6_000),
+    exchanged=(200_000, 5_000),
+    exchanged_agents=20,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -107,6 +111,8 @@ QUICK = Sizes(
     failpoint_kills=100,
     asked_times=2,
     language=(200, 1_200),
+    exchanged=(5_000, 500),
+    exchanged_agents=3,
 )
 
 

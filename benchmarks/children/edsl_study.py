@@ -1,23 +1,30 @@
-"""A study written and read by the real EDSL: `edsl_study write DIRECTORY [AGENTS]`, or `edsl_study read FILE`.
+"""A study written and read by the real EDSL: `edsl_study write DIRECTORY [AGENTS]`, `read FILE TO`, `load FILE`.
 
 Started by EDSL's own Python. `write` saves a survey with rules, memory and instructions, a survey of every kind of
 question, lists, models, a job and its results, each in the forms that EDSL has; the tests' data files are made by it:
 
     PEERS/edsl-1.0.9/bin/python -m benchmarks.children.edsl_study write tests/edsl_files/data
 
-`read` loads results and prints them: a line of JSON for each, and the figures of the process.
+`read FILE TO` loads results and writes a line of JSON for each; `load FILE` prints what holding them takes.
 """
 
+import base64
 import contextlib
 import gzip
+import io
 import json
+import os
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import edsl
 from edsl.instructions import ChangeInstruction, Instruction
 from edsl.questions.register_questions_meta import RegisterQuestionsMeta
+
+from benchmarks.processes import peak_resident_bytes, print_figures
 
 ANSWERS = {
     "mood": "Good\nThe sun is out.",
@@ -77,6 +84,22 @@ def scenarios() -> Any:
     return edsl.ScenarioList([edsl.Scenario({"city": "Oslo", "size": 1}), edsl.Scenario({"city": "Lima", "size": 2.5})])
 
 
+def scenarios_with_files() -> Any:
+    """Two scenarios with a text file and a picture of one dot; paths in them are relative, as users write them."""
+    dot = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        Path("note.txt").write_text("Ça va.", "utf-8")
+        Path("dot.png").write_bytes(dot)
+        held = [{"note": edsl.FileStore("note.txt"), "photo": edsl.FileStore("dot.png"), "n": n} for n in (1, 2)]
+        made = edsl.ScenarioList([edsl.Scenario(fields) for fields in held])
+        os.chdir(here)
+        return edsl.ScenarioList.from_dict(made.to_dict())
+
+
 def models() -> Any:
     test = edsl.Model("test", canned_response=ANSWERS, temperature=0.25)
     test.rpm, test.tpm = 10**9, 10**12
@@ -100,18 +123,25 @@ def write(directory: Path, count: int = 2) -> None:
         old.unlink()
     job = survey().by(agents(count)).by(scenarios()).by(models())
     held = {"survey": survey(), "agents": agents(count), "scenarios": scenarios(), "models": models(), "job": job}
-    with contextlib.redirect_stdout(sys.stderr):
+    with contextlib.redirect_stdout(io.StringIO()):
         for name, each in held.items():
             each.save(str(directory / f"{name}.json.gz"))
             each.save(str(directory / f"{name}.ep"))
+        write_files(directory)
         every_kind().save(str(directory / "every_kind.json.gz"))
         functional = edsl.QuestionFunctional.example()
         edsl.Survey([functional]).save(str(directory / "functional.json"), compress=False)
         results = job.run(n=2, cache=edsl.Cache(), **QUIET)
         results.save(str(directory / "results.json.gz"))
         results.save(str(directory / "results.ep"))
-    with gzip.open(directory / "values.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in values(results))
+    lines = "".join(f"{line}\n" for line in values(results))
+    (directory / "values.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def write_files(directory: Path) -> None:
+    made = scenarios_with_files()
+    made.save(str(directory / "files.json.gz"))
+    made.save(str(directory / "files.ep"))
 
 
 def values(results: Any) -> list[str]:
@@ -135,16 +165,25 @@ def _of_one(result: Any) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> None:
-    with contextlib.redirect_stdout(sys.stderr):
+def read(path: Path, target: Path) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
         results = edsl.Results.load(str(path))
-    for line in values(results):
-        print(line)
+    target.write_text("".join(f"{line}\n" for line in values(results)), "utf-8")
+
+
+def load(path: Path) -> None:
+    began_bytes, began_s = peak_resident_bytes(), time.process_time()
+    with contextlib.redirect_stdout(io.StringIO()):
+        results = edsl.Results.load(str(path))
+    cpu_s = time.process_time() - began_s
+    print_figures(found=len(results), began_bytes=began_bytes, peak_bytes=peak_resident_bytes(), cpu_s=cpu_s)
 
 
 if __name__ == "__main__":
     what, where, *rest = sys.argv[1:]
     if what == "write":
         write(Path(where), *map(int, rest))
+    elif what == "read":
+        read(Path(where), *map(Path, rest))
     else:
-        read(Path(where))
+        load(Path(where))

@@ -3,6 +3,7 @@
     manifest.json            the class, its format and version, the order of its items
     questions/000001.json    a file an item: of a survey; agents/, scenarios/, models/ of the lists
     metadata/*.json          rules, memory and groups of a survey
+    files/sha256/ab/cdef...  the contents of files that scenarios refer to
     survey/ agents/ ...      of a job: each is such a tree again; job.json has the rest
     results, as JSON lines   of results: json_lines
     .git/                    earlier versions, which are not looked at
@@ -13,6 +14,7 @@ files hold (survey_reading and its like).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import zipfile
@@ -22,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+from headrace.edsl_files.carried_files import CONTENT
 from headrace.edsl_files.json_lines import line_members
 from headrace.edsl_files.json_stream import LARGEST_VALUE
 from headrace.errors import EdslFileError
@@ -129,9 +132,24 @@ class EpPackage:
             shared = {part: manifest[part] for part in _OF_ALL_AGENTS if manifest.get(part)}
             yield "agent_list", ({**agent, **shared} for agent in held)
         else:
-            yield items, held
+            yield items, (self._with_contents(item, folder) for item in held)
             if (name := f"{folder}codebook.json") in self._names:
                 yield "codebook", self._any_json(name)
+
+    def _with_contents(self, item: Any, folder: str) -> Any:
+        """A scenario with the contents of the files that it refers to."""
+        if isinstance(item, list):
+            return [self._with_contents(each, folder) for each in cast("list[Any]", item)]
+        if not isinstance(item, dict):
+            return item
+        held = cast("dict[str, Any]", item)
+        if held.get("edsl_type") != "FileStoreRef":
+            return {name: self._with_contents(each, folder) for name, each in held.items()}
+        digest = str(held.get("sha256"))
+        content = self._bytes(f"{folder}files/sha256/{digest[:2]}/{digest[2:]}")
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise self._wrong(f"the file {digest[:12]} in it is not as it was saved")
+        return {"path": str(held.get("path")), "suffix": held.get("suffix"), CONTENT: content}
 
     def _json(self, name: str) -> dict[str, Any]:
         held = self._any_json(name)
@@ -139,13 +157,16 @@ class EpPackage:
             raise self._wrong(f"{name} in it is no JSON object")
         return cast("dict[str, Any]", held)
 
-    def _any_json(self, name: str) -> Any:
+    def _bytes(self, name: str) -> bytes:
         with self._file(name) as file:
-            text = file.read(LARGEST_VALUE + 1)
-        if len(text) > LARGEST_VALUE:
+            content = file.read(LARGEST_VALUE + 1)
+        if len(content) > LARGEST_VALUE:
             raise self._wrong(f"{name} in it has more than {LARGEST_VALUE:,} bytes")
+        return content
+
+    def _any_json(self, name: str) -> Any:
         try:
-            return json.loads(text)
+            return json.loads(self._bytes(name))
         except (ValueError, RecursionError):
             raise self._wrong(f"{name} in it is not valid JSON") from None
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.display import counted
+from headrace.edsl_files.carried_files import folder_beside
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.from_edsl import read_with_notes
 from headrace.edsl_files.given_data import class_of
@@ -67,7 +68,7 @@ def _beside(source: Path, found: str) -> Path:
 
 
 def _imported_job(source: Path, target: Path) -> ImportedFile:
-    job, notes = read_with_notes("Job", source)
+    job, notes = read_with_notes("Job", source, files=folder_beside(target))
     assert isinstance(job, Job)
     if target.suffix.lower() in _STUDIES:
         job.save(target)
@@ -79,7 +80,7 @@ def _imported_job(source: Path, target: Path) -> ImportedFile:
 
 
 def _imported_list(source: Path, target: Path, kind: str) -> ImportedFile:
-    rows, notes = read_with_notes(kind, source)
+    rows, notes = read_with_notes(kind, source, files=folder_beside(target))
     assert isinstance(rows, (AgentList, ScenarioList))
     match target.suffix.lower():
         case ".csv":

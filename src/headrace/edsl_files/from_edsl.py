@@ -7,8 +7,10 @@ Does not cover: results, which become a run file (results_import).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
+from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.given_data import EdslData, opened
 from headrace.edsl_files.job_reading import job_of
 from headrace.edsl_files.list_reading import agent_list_of, agent_of, scenario_list_of, scenario_of
@@ -28,16 +30,20 @@ _READERS: dict[str, Callable[[EdslData], Any]] = {
 _Made = TypeVar("_Made")
 
 
-def from_edsl(kind: type[_Made], given: Any, allow: str | Iterable[str] = ()) -> _Made:
+def from_edsl(kind: type[_Made], given: Any, allow: str | Iterable[str] = (), files: str | Path | None = None) -> _Made:
     """Make the object of this class that an object, a dict, a JSON text or a file of EDSL's describes."""
-    made, notes = read_with_notes(kind.__name__, given, allow)
+    made, notes = read_with_notes(kind.__name__, given, allow, files)
     notes.warn()
     return made
 
 
-def read_with_notes(kind: str, given: Any, allow: str | Iterable[str] = ()) -> tuple[Any, Any]:
-    """The object, and the notes of what was not carried over."""
+def read_with_notes(
+    kind: str, given: Any, allow: str | Iterable[str] = (), files: str | Path | None = None
+) -> tuple[Any, CarriedOver]:
+    """The object, and the notes of what was not carried over; `files` is the folder for files in its scenarios."""
     with opened(given) as data:
+        if files is not None:
+            data.files = Path(files).expanduser()
         names = [allow] if isinstance(allow, str) else allow
         data.allowed = frozenset(name.rstrip("/") or name for name in names)
         return _READERS[kind](data), data.notes

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+from headrace.edsl_files.carried_files import folder_beside
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.ep_packages import SUFFIX, open_package
 from headrace.edsl_files.json_lines import line_members
@@ -46,7 +47,7 @@ class EdslData:
     """One object of EDSL's. Its members can be read once; `notes` gathers what is not carried over.
 
     `path` is the file that it was read from, where it was one; `allowed` are the addresses and key variables of its
-    models that the user allows.
+    models that the user allows; `files` is the folder for files in its scenarios.
     """
 
     def __init__(self, members: Members, notes: CarriedOver, path: Path | None) -> None:
@@ -54,6 +55,7 @@ class EdslData:
         self.notes = notes
         self.path = path
         self.allowed: frozenset[str] = frozenset()
+        self.files = None if path is None else folder_beside(path)
 
     @property
     def place(self) -> str:

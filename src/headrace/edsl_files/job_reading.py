@@ -44,7 +44,7 @@ def _read(data: EdslData, name: str, value: Any) -> Any:
         case "agents":
             return AgentList(agents_of(value, data.notes))
         case "scenarios":
-            return ScenarioList(scenarios_of(value, data.notes))
+            return ScenarioList(scenarios_of(value, data.notes, data.files))
         case "models":
             return ModelList(models_of(value, data))
         case _:

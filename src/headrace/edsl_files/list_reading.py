@@ -6,8 +6,10 @@ Does not cover: what agents and scenarios are (survey.agent, survey.scenario).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
+from headrace.edsl_files.carried_files import with_files
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.given_data import EdslData, refuse_other_class
 from headrace.errors import EdslFileError, HeadraceError
@@ -17,7 +19,6 @@ from headrace.survey.scenario import Scenario
 
 _MARKS = ("edsl_version", "edsl_class_name")
 _CODE = ("source_code", "pickle")
-_FILE = "FileStore"
 
 
 def agent_list_of(data: EdslData) -> AgentList:
@@ -73,7 +74,7 @@ def scenario_list_of(data: EdslData) -> ScenarioList:
     found: ScenarioList | None = None
     for name, value in data.members():
         if name == "scenarios":
-            found = ScenarioList(scenarios_of(value, data.notes))
+            found = ScenarioList(scenarios_of(value, data.notes, data.files))
         else:
             refuse_other_class(data, ("ScenarioList",), name, value)
             _note_parts({name: value}, "the list's part", data.notes)
@@ -85,30 +86,19 @@ def scenario_list_of(data: EdslData) -> ScenarioList:
 def scenario_of(data: EdslData) -> Scenario:
     held = dict(data.members())
     refuse_other_class(data, ("Scenario",), "edsl_class_name", held.get("edsl_class_name"))
-    return scenario_from(held, data.notes)
+    return scenario_from(held, data.notes, data.files)
 
 
-def scenarios_of(items: Any, notes: CarriedOver) -> Iterator[Scenario]:
+def scenarios_of(items: Any, notes: CarriedOver, files: Path | None) -> Iterator[Scenario]:
+    """The scenarios; `files` is the folder for the files in them."""
     for item in checked_items(items, "scenarios", notes):
-        yield scenario_from(item, notes)
+        yield scenario_from(item, notes, files)
 
 
-def scenario_from(item: Any, notes: CarriedOver) -> Scenario:
+def scenario_from(item: Any, notes: CarriedOver, files: Path | None) -> Scenario:
     held = checked_item(item, "a scenario", notes)
     fields = {name: value for name, value in held.items() if name not in _MARKS}
-    for name, value in fields.items():
-        if is_file(value):
-            notes.note(f"the file in the scenarios' field {name[:60]!r}: the field holds its path")
-            fields[name] = cast("Mapping[str, Any]", value).get("path")
-    return Scenario(fields)
-
-
-def is_file(value: Any) -> bool:
-    """Whether a value is a file that EDSL holds as text, or refers to in an `.ep` file."""
-    if not isinstance(value, Mapping):
-        return False
-    held = cast("Mapping[str, Any]", value)
-    return ("base64_string" in held and "path" in held) or held.get("edsl_type") == "FileStoreRef"
+    return Scenario(with_files(fields, files, notes))
 
 
 def checked_items(items: Any, what: str, notes: CarriedOver) -> Iterable[Any]:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from headrace.edsl_files.carried_files import folder_beside
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.given_data import EdslData, opened, refuse_other_class
 from headrace.edsl_files.list_reading import agents_of, checked_items, scenarios_of
@@ -54,7 +55,7 @@ def import_results(given: Any, target: Path) -> Imported:
     try:
         with PlacedResults() as placed:
             survey, notes = _first_pass(given, placed)
-            job = _job(given, survey, placed, notes)
+            job = _job(given, survey, placed, notes, folder_beside(target))
             _second_pass(given, job, placed, notes, making)
             making.replace(target)
             planned = Plan.of(placed.shape).size
@@ -127,7 +128,7 @@ def _answered_question(settings: Mapping[str, Any], why: str, notes: CarriedOver
     )
 
 
-def _job(given: Any, survey: Survey, placed: PlacedResults, notes: CarriedOver) -> Job:
+def _job(given: Any, survey: Survey, placed: PlacedResults, notes: CarriedOver, files: Path) -> Job:
     size = Plan.of(placed.shape).size
     if size > _MOST_COMBINATIONS:
         _, agents, scenarios, models = placed.shape
@@ -141,7 +142,7 @@ def _job(given: Any, survey: Survey, placed: PlacedResults, notes: CarriedOver) 
     return Job(
         survey,
         agents=AgentList(agents_of(placed.items("agent"), notes)),
-        scenarios=ScenarioList(scenarios_of(placed.items("scenario"), notes)),
+        scenarios=ScenarioList(scenarios_of(placed.items("scenario"), notes, files)),
         models=ModelList(models_of(placed.items("model"), data)),
     )
 

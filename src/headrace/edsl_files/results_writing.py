@@ -22,6 +22,7 @@ from headrace.edsl_files.survey_writing import marks, question_kind, survey_as_e
 from headrace.errors import OptionError
 from headrace.results.export.replacing import replacing
 from headrace.results.result import Result
+from headrace.survey.files.file_store import FileStore
 from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.survey import Survey
@@ -43,7 +44,18 @@ _GROUPS = {
     "validated": "validated_dict",
 }
 _CACHED, _OPTIONS = "_cache_used", "_question_options"
-_json = json.JSONEncoder().encode
+_LEFT_OUT = "offloaded"  # what EDSL itself writes of a file's content in results
+
+
+def _file_as_edsl(value: object) -> dict[str, Any]:
+    """A file in a scenario as EDSL has it in results: without its content."""
+    if not isinstance(value, FileStore):
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    about = {"path": value.path, "suffix": value.suffix, "mime_type": value.mime_type, "binary": True}
+    return {**about, "base64_string": _LEFT_OUT, "external_locations": {}, "extracted_text": None}
+
+
+_json = json.JSONEncoder(default=_file_as_edsl).encode
 
 
 def write_results(
@@ -92,7 +104,7 @@ class _ResultWriter:
     def row(self, result: Result) -> str:
         parts = {
             "agent": _json(self._agent(result)),
-            "scenario": _json({**result.scenario, **marks("Scenario")}),
+            "scenario": self._scenario(result.scenario),
             "model": self._model(result.model),
             "iteration": str(result.iteration),
             "answer": _json(result.answer),
@@ -104,6 +116,12 @@ class _ResultWriter:
             "edsl_class_name": '"Result"',
         }
         return "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+
+    def _scenario(self, fields: Fields) -> str:
+        for name, value in fields.items():
+            if isinstance(value, FileStore):
+                self._notes.note(f"the content of files in the scenarios' field {name[:60]!r}, as EDSL does in results")
+        return _json({**fields, **marks("Scenario")})
 
     def _attributes_of(self, result: Result) -> str:
         """The questions' texts, kinds and options, these in the order and words that the interview was shown."""

@@ -278,13 +278,13 @@ class Job(HostedVerbs):
         return job_from_dict(cls, data)
 
     @classmethod
-    def from_edsl(cls, given: Any, *, allow: str | Iterable[str] = ()) -> Job:
+    def from_edsl(cls, given: Any, *, allow: str | Iterable[str] = (), files: str | Path | None = None) -> Job:
         """The job that EDSL holds, with its lists and models: an object, a dict, JSON text or a file; see
-        `Survey.from_edsl`, and `load` for `allow`.
+        `Survey.from_edsl`, `load` for `allow`, and `ScenarioList.from_edsl` for `files`.
         """
         from headrace.edsl_files.from_edsl import from_edsl
 
-        return from_edsl(cls, given, allow)
+        return from_edsl(cls, given, allow, files)
 
     def save(self, path: str | Path) -> None:
         """Write the job to a `.yaml` or `.json` file. A long list goes into a `.jsonl` file beside it."""

@@ -124,11 +124,11 @@ class Scenario(HostedVerbs, dict[str, Any]):
         return cls({name: value for name, value in d.items() if name not in ("edsl_version", "edsl_class_name")})
 
     @classmethod
-    def from_edsl(cls, given: Any) -> Self:
-        """The scenario that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl`."""
+    def from_edsl(cls, given: Any, *, files: str | Path | None = None) -> Self:
+        """The scenario that EDSL holds: an object, a dict, JSON text or a file; see `ScenarioList.from_edsl`."""
         from headrace.edsl_files.from_edsl import from_edsl
 
-        return from_edsl(cls, given)
+        return from_edsl(cls, given, files=files)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and name in self:

@@ -146,11 +146,14 @@ class ScenarioList(RowList[Scenario]):
         return cls(map(Scenario.from_dict, listed(data, "scenarios")))
 
     @classmethod
-    def from_edsl(cls, given: Any) -> Self:
-        """The scenarios that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl`."""
+    def from_edsl(cls, given: Any, *, files: str | Path | None = None) -> Self:
+        """The scenarios that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl`.
+
+        Pictures and documents in them are written into the folder `files`; unless given, beside EDSL's file.
+        """
         from headrace.edsl_files.from_edsl import from_edsl
 
-        return from_edsl(cls, given)
+        return from_edsl(cls, given, files=files)
 
     def to_scenario_list(self) -> Self:
         return self
