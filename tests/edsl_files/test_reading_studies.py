@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -156,6 +157,17 @@ def test_code_in_a_file_is_named_and_never_executed():
     held["agent_list"][1]["dynamic_traits_function_source_code"] = "def f(self): raise SystemExit"
     with pytest.raises(EdslFileError, match=r"an agent carries Python code \(dynamic_traits_function_source_code\)"):
         AgentList.from_edsl(held)
+
+
+class Trap:
+    def __reduce__(self):
+        return exit, (7,)
+
+
+def test_a_pickle_is_named_and_never_loaded(tmp_path):
+    (tmp_path / "survey.pkl").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(EdslFileError, match=r"survey.pkl is a pickle: .* It is not read"):
+        Survey.from_edsl(tmp_path / "survey.pkl")
 
 
 def test_a_job_that_waits_for_another_or_lists_its_combinations_is_refused_or_read():

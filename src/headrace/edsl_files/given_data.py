@@ -40,6 +40,7 @@ _SIGNS = {
     "question_type": "QuestionBase",
     "inference_service": "LanguageModel",
 }
+_PICKLE = b"\x80"  # how every pickle since protocol 2 begins; no JSON and no gzip does
 Members = Iterator[tuple[str, Any]]
 
 
@@ -165,6 +166,12 @@ def _bytes_of(path: Path) -> Generator[IO[bytes]]:
             file: IO[bytes] = stack.enter_context(path.open("rb"))
         except OSError as error:
             raise EdslFileError(f"{path} cannot be read: {error.strerror or error}.", fix="Check the path.") from None
+        if file.read(2)[:1] == _PICKLE:
+            raise EdslFileError(
+                f"{path} is a pickle: a program that would run when it is read. It is not read.",
+                fix='Save it in EDSL as JSON: save("study.json.gz").',
+            )
+        file.seek(0)
         yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if path.suffix.lower() == ".gz" else file
 
 
