@@ -388,10 +388,9 @@ def test_a_source_is_read_by_its_kind_or_by_what_it_is(tmp_path: Path):
         "a_b_1": 1, "a_b": 2, "_1": 3, "class_": 4
     }  # fmt: skip
     for given, message in [
-        (("excel", "a.xlsx"), "Read it with pandas"),
+        (("dta", "a.dta"), "Read it with pandas"),
         (("pdf", "a.pdf"), "Read it into a list of dicts first"),
         (("cvs", "a.csv"), "Did you mean 'csv'"),
-        (("csv", "http://x/a.csv"), "Fetch it first"),
         (("list", "a"), "Check its arguments"),
         ((3,), "cannot tell what 3 is"),
         (({"a": [1], "b": 2},), "not lists of one length"),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from headrace.errors import HeadraceError, OptionError, SurveyError
 from headrace.plan.job import Job
@@ -21,20 +22,21 @@ from headrace.survey.written_files import read_written
 
 def job_from(
     survey: str,
-    agents: Path | None,
-    scenarios: Path | None,
+    agents: str | None,
+    scenarios: str | None,
     models: list[str],
     conditions: list[str],
     allow: list[str],
+    reading: Mapping[str, Any],
 ) -> Job:
     """Makes the job of `headrace run`: a study or a survey. Lists and models of the command take the study's places."""
     study = _study_from(survey, allow)
     given = study.given_lists()
     job = Job(
         study.survey,
-        agents=given.get("agents") if agents is None else AgentList.from_file(agents),
+        agents=given.get("agents") if agents is None else AgentList.from_file(agents, **reading),
         models=ModelList(_models(models)) if models else study.models if study.has_models else None,
-        scenarios=given.get("scenarios") if scenarios is None else ScenarioList.from_file(scenarios),
+        scenarios=given.get("scenarios") if scenarios is None else ScenarioList.from_file(scenarios, **reading),
     )
     for condition in (*(each.source for each in study.conditions), *conditions):
         job = job.where(condition)
@@ -42,22 +44,29 @@ def job_from(
 
 
 def mapped_job_from(
-    template: str, data: Path, schema: Path | None, system: str | None, models: list[str], image_columns: list[str]
+    template: str,
+    data: str,
+    schema: Path | None,
+    system: str | None,
+    models: list[str],
+    image_columns: list[str],
+    reading: Mapping[str, Any],
 ) -> Job:
     """Makes the job of `headrace map`."""
-    job = Job.map(_text_from(template), _rows(data, image_columns), schema=schema, system_prompt=system)
+    rows = _rows(data, image_columns, reading)
+    job = Job.map(_text_from(template), rows, schema=schema, system_prompt=system)
     return job.by(ModelList(_models(models))) if models else job
 
 
-def _rows(data: Path, image_columns: list[str]) -> Path | ScenarioList:
+def _rows(data: str, image_columns: list[str], reading: Mapping[str, Any]) -> ScenarioList:
     """The rows of `headrace map`. Of a directory's files the column's name is chosen; in a file it holds paths."""
-    if not image_columns:
-        return data
-    if not data.is_dir():
-        return ScenarioList.from_file(data).with_files(*image_columns, folder=data.parent)
+    path = Path(data)
+    if not image_columns or not path.is_dir():
+        rows = ScenarioList.from_file(data, **reading)
+        return rows.with_files(*image_columns, folder=path.parent) if image_columns else rows
     if len(image_columns) > 1:
         raise OptionError("A directory has one column of files.", fix="Give --image-column once.")
-    return ScenarioList.from_directory(data, recursive=True, key_name=image_columns[0])
+    return ScenarioList.from_directory(path, recursive=True, key_name=image_columns[0])
 
 
 def _models(written: list[str]) -> Iterator[Model]:

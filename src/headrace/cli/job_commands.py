@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import SOME_FAILED, RunFileArgument, RunFlags, with_run_flags
+from headrace.cli.options import (
+    ROWS,
+    SOME_FAILED,
+    Delimiter,
+    Encoding,
+    RunFileArgument,
+    RunFlags,
+    TableName,
+    with_run_flags,
+)
 from headrace.errors import OptionError
 
 if TYPE_CHECKING:
@@ -19,12 +28,15 @@ if TYPE_CHECKING:
 @with_run_flags(without="")
 def run(
     survey: Annotated[str, typer.Argument(help="A survey or a study: a .yaml or .json file, or module:object.")],
-    agents: Annotated[Path | None, typer.Option(help="Who answers: a .csv or .jsonl file.")] = None,
-    scenarios: Annotated[Path | None, typer.Option(help="What it is about: a .csv or .jsonl file.")] = None,
+    agents: Annotated[str | None, typer.Option(metavar="ROWS", help=f"Who answers: {ROWS}.")] = None,
+    scenarios: Annotated[str | None, typer.Option(metavar="ROWS", help=f"What it is about: {ROWS}.")] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help='Only combinations like this: "agent.age > 30". Repeatable.'),
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    table: TableName = None,
     *,
     flags: RunFlags,
 ) -> None:
@@ -32,7 +44,8 @@ def run(
     from headrace.cli.arguments import job_from
 
     options = _run_options(flags)
-    job = job_from(survey, agents, scenarios, flags.model or [], where or [], flags.allow or [])
+    reading = {"delimiter": delimiter, "encoding": encoding, "table": table, "sheet": table}
+    job = job_from(survey, agents, scenarios, flags.model or [], where or [], flags.allow or [], reading)
     _start(job, flags.output, options, flags)
 
 
@@ -41,13 +54,16 @@ def map_rows(
     template: Annotated[
         str, typer.Argument(help='The text to send: "Label: {{ text }}", or @file to read it from one.')
     ],
-    data: Annotated[Path, typer.Option(help="The rows: a .csv or .jsonl file, or a directory of pictures.")],
+    data: Annotated[str, typer.Option(metavar="ROWS", help=f"The rows: {ROWS}; or a directory of pictures.")],
     schema: Annotated[Path | None, typer.Option(help="A JSON schema that every reply must fit.")] = None,
     system: Annotated[str | None, typer.Option(help="A system prompt; by default there is none.")] = None,
     image_column: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column with paths of pictures or documents to send. Repeatable."),
     ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    table: TableName = None,
     *,
     flags: RunFlags,
 ) -> None:
@@ -55,7 +71,8 @@ def map_rows(
     from headrace.cli.arguments import mapped_job_from
 
     options = _run_options(flags)
-    job = mapped_job_from(template, data, schema, system, flags.model or [], image_column or [])
+    reading = {"delimiter": delimiter, "encoding": encoding, "table": table, "sheet": table}
+    job = mapped_job_from(template, data, schema, system, flags.model or [], image_column or [], reading)
     _start(job, flags.output, options, flags)
 
 

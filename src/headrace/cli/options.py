@@ -53,6 +53,12 @@ def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
     return number
 
 
+ROWS = "a .csv, .jsonl, .parquet, .xlsx or .db file, a pattern for many, an address, or -"
+Delimiter = Annotated[str | None, typer.Option(help="What separates the cells of CSV files; by default it is found.")]
+Encoding = Annotated[str | None, typer.Option(help="The encoding of CSV files: cp1252. By default UTF-8.")]
+TableName = Annotated[
+    str | None, typer.Option("--table", help="Which sheet of a workbook, or table of an SQLite file.")
+]
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 RunFileArguments = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="A run file. Several, of one survey, are read as one.")

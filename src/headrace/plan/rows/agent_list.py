@@ -16,7 +16,7 @@ from headrace.plan.rows import row_shape
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import snake_names
 from headrace.plan.rows.list_readers import AgentParts, OpenRows
-from headrace.plan.rows.row_list import RowList, file_source
+from headrace.plan.rows.row_list import RowList
 from headrace.plan.rows.scenario_list import ScenarioList
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
@@ -62,11 +62,6 @@ class AgentList(RowList[Agent]):
         return self._digest
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """One agent a row of a `.csv` or `.jsonl` file; names as in `from_csv`."""
-        return cls._from_source(file_source(Path(path), _name_column), None, None)
-
-    @classmethod
     def from_csv(
         cls,
         file_path: str | Path,
@@ -94,10 +89,8 @@ class AgentList(RowList[Agent]):
         instructions: str | None = None,
     ) -> Self:
         """One agent a line, each a JSON object; names as in `from_csv`."""
-        rows = JsonlSource(Path(source), {name_field: NAME} if name_field else _name_column)
-        if name_field and NAME not in rows.census.kinds:
-            raise ListError(f"No line of {source} has {name_field!r}.", fix=nearest(name_field, rows.census.kinds))
-        return cls._from_source(rows, codebook, instructions)
+        parts = AgentParts(name_field=name_field, codebook=codebook, instructions=instructions)
+        return cls._read(lambda rename: JsonlSource(Path(source), rename), parts)
 
     @classmethod
     def from_list(cls, trait_name: str, values: Iterable[Any], codebook: Mapping[str, str] | None = None) -> Self:
@@ -279,6 +272,8 @@ class AgentList(RowList[Agent]):
     def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
         name_field = parts.get("name_field")
         rows = open_rows({name_field: NAME} if name_field else _name_column)
+        if name_field and NAME not in rows.field_names and rows.length:
+            raise ListError(f"No row has {name_field!r}.", fix=nearest(name_field, rows.field_names))
         return cls._from_source(rows, parts.get("codebook"), parts.get("instructions"))
 
     @classmethod

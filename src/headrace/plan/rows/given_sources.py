@@ -15,15 +15,19 @@ from typing import Any, TypeAlias, cast
 from headrace.errors import ListError, nearest
 from headrace.plan.rows.data_frames import arrow_rows, is_arrow, is_data_frame, records
 from headrace.plan.rows.file_rows import files_of
+from headrace.plan.rows.opening import Reading, opened, spooled_rows, sqlite_rows
 from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.excel_file import excel_rows
+from headrace.plan.sources.fetched_files import fetched, is_address
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import RowSource
-from headrace.survey.values import Fields
+from headrace.survey.people.field_verbs import check_known
+from headrace.survey.values import Fields, decode_fields
 
 Given: TypeAlias = RowSource | Iterable[Fields]
 
-_THROUGH_PANDAS = {"excel": "read_excel", "dta": "read_stata", "sqlite": "read_sql"}
+_THROUGH_PANDAS = {"dta": "read_stata"}
 _ELSEWHERE = ("google_doc", "google_sheet", "latex", "pdf", "pdf_to_image", "urls", "wikipedia")
 
 
@@ -67,7 +71,7 @@ def _snake(name: str) -> str:
 def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
     """The kind of some data, and the arguments that kind takes."""
     if isinstance(data, (str, Path)):
-        return "directory" if Path(data).is_dir() else _kind_of_file(Path(data)), (data,)
+        return ("directory" if Path(data).is_dir() else "file"), (data,)
     if is_data_frame(data):
         return "pandas", (data,)
     if is_arrow(data):
@@ -86,19 +90,36 @@ def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]
     raise ListError(f"from_source cannot tell what {data!r} is.", fix='Name its kind: from_source("csv", ...).')
 
 
-def _kind_of_file(path: Path) -> str:
-    suffix = path.suffix.lower().removeprefix(".")
-    return {"ndjson": "jsonl", "xlsx": "excel", "xls": "excel", "db": "sqlite"}.get(suffix, suffix)
+def _file(file_path: str | Path, **reading: Any) -> Given:
+    return opened(file_path, {}, Reading(**reading))
 
 
-def _csv(file_or_url: str | Path) -> Given:
-    if str(file_or_url).startswith(("http://", "https://")):
-        raise ListError(f"{file_or_url} is no file on this machine.", fix="Fetch it first, and give the file.")
-    return CsvSource(Path(file_or_url), {})
+def _csv(file_or_url: str | Path, delimiter: str | None = None, encoding: str | None = None) -> Given:
+    if is_address(file_or_url):
+        return fetched(str(file_or_url), lambda path: CsvSource(path, {}, delimiter=delimiter, encoding=encoding))
+    return CsvSource(Path(file_or_url), {}, delimiter=delimiter, encoding=encoding)
+
+
+def _tsv(file_or_url: str | Path, encoding: str | None = None) -> Given:
+    return _csv(file_or_url, "\t", encoding)
 
 
 def _jsonl(file_path: str | Path) -> Given:
     return JsonlSource(Path(file_path), {})
+
+
+def _excel(file_path: str | Path, sheet_name: str | None = None) -> Given:
+    return spooled_rows(excel_rows(Path(file_path), sheet_name), {}, Path(file_path))
+
+
+def _sqlite(
+    db_path: str | Path, table: str | None = None, fields: Sequence[str] | None = None, query: str | None = None
+) -> Given:
+    rows = sqlite_rows(Path(db_path), {}, table, query)
+    if fields is None:
+        return rows
+    check_known(fields, rows.field_names, f"{db_path} has no")
+    return ({name: row[name] for name in fields} for row in map(decode_fields, rows.rows()))
 
 
 def _directory(
@@ -157,11 +178,14 @@ def _near(kind: Any) -> str:
 
 
 _KINDS: dict[str, Callable[..., Given]] = {
+    "file": _file,
     "csv": _csv,
-    "tsv": _csv,
+    "tsv": _tsv,
     "delimited_file": _csv,
     "jsonl": _jsonl,
     "directory": _directory,
+    "excel": _excel,
+    "sqlite": _sqlite,
     "parquet": _parquet,
     "arrow": _arrow,
     "list": _list,

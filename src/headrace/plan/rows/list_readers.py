@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict, Unpack
 
 from headrace.plan.rows.data_frames import arrow_rows
+from headrace.plan.rows.opening import Reading, opened, spooled_rows, sqlite_rows
+from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import Renames, RowSource
 
@@ -33,6 +35,41 @@ class ListReaders:
     def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
         """A list of the rows that `open_rows` gives, once it is told other names for columns."""
         raise NotImplementedError
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        sheet: str | None = None,
+        table: str | None = None,
+        query: str | None = None,
+        **agent_parts: Unpack[AgentParts],
+    ) -> Self:
+        """One item a row of a file, whose name tells its format: `.csv`, `.jsonl`, `.parquet`, `.xlsx`, `.db`, ...
+
+        Also `.csv.gz` and `.csv.zst`, many files (`"data/*.csv"`), standard input (`"-"`), and addresses like
+        `"s3://bucket/rows.parquet"`, where fsspec is installed.
+        """
+        reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet, table=table, query=query)
+        return cls._read(lambda rename: opened(path, rename, reading), agent_parts)
+
+    @classmethod
+    def from_excel(cls, path: str | Path, sheet: str | None = None, **agent_parts: Unpack[AgentParts]) -> Self:
+        """One item a row of a sheet, the first where none is named; its first row has the names."""
+        where = Path(path)
+        return cls._read(lambda rename: spooled_rows(excel_rows(where, sheet), rename, where), agent_parts)
+
+    @classmethod
+    def from_sqlite(
+        cls, path: str | Path, table: str | None = None, query: str | None = None, **agent_parts: Unpack[AgentParts]
+    ) -> Self:
+        """One item a row of a table, the only one where none is named, or of a query. Nothing of the file is executed:
+        no view or trigger.
+        """
+        return cls._read(lambda rename: sqlite_rows(Path(path), rename, table, query), agent_parts)
 
     @classmethod
     def from_parquet(cls, path: str | Path, **agent_parts: Unpack[AgentParts]) -> Self:

@@ -20,9 +20,7 @@ from headrace.plan.rows.derived import DerivedRows, depth_of, fields_of, shallow
 from headrace.plan.rows.list_readers import ListReaders
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
-from headrace.plan.sources.csv_file import CsvSource
-from headrace.plan.sources.jsonl_file import JsonlSource
-from headrace.plan.sources.row_source import FileSource, Renames, RowSource
+from headrace.plan.sources.row_source import FileSource, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
@@ -53,11 +51,6 @@ class RowList(HostedVerbs, ListReaders, Generic[Item]):
         if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
         self.source: RowSource = Spool(self._rows_of(given), self.what)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """One item a row of a `.csv` or `.jsonl` file."""
-        return cls.of(file_source(Path(path), {}))
 
     @classmethod
     def of(cls, source: RowSource) -> Self:
@@ -433,17 +426,6 @@ def _key(row: Scenario, names: Sequence[str]) -> Any:
     """The values as a key of a dict; lists and dicts, which cannot be keys, as texts."""
     held = tuple(str(row[name]) if isinstance(row[name], (list, dict)) else row[name] for name in names)
     return held[0] if len(held) == 1 else held
-
-
-def file_source(path: Path, rename: Renames) -> RowSource:
-    """The source of a file's rows, chosen by the end of its name: CSV, or JSON lines."""
-    match path.suffix.lower():
-        case ".csv":
-            return CsvSource(path, rename)
-        case ".jsonl" | ".ndjson":
-            return JsonlSource(path, rename)
-        case other:
-            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")
 
 
 def _renamed(item: Item, renames: Mapping[str, str]) -> Item:

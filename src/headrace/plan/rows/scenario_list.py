@@ -50,9 +50,12 @@ class ScenarioList(RowList[Scenario]):
         return cls.of(JsonlSource(Path(path), {}))
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """One scenario a row of a file; of a directory, one for each file in it (`from_directory`)."""
-        return cls.from_directory(path, recursive=True) if Path(path).is_dir() else super().from_file(path)
+    def from_file(cls, path: str | Path, **reading: Any) -> Self:
+        """One scenario a row of a file; of a directory, one for each file in it (`from_directory`).
+
+        The file's name tells its format; parameters and other places that rows are read from: `RowList.from_file`.
+        """
+        return cls.from_directory(path, recursive=True) if Path(path).is_dir() else super().from_file(path, **reading)
 
     @classmethod
     def from_directory(

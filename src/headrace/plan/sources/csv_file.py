@@ -56,9 +56,24 @@ class CsvSource:
                 for column, cells in zip(types, zip(*block, strict=True), strict=True):
                     column.see(cells)
             self.digest = marked_digest(file.digest(), self._marks())
-        self._converters = [column.converter for column in types]
+        self._types = dict(zip(self._names, types, strict=True))
+        self._take_types()
+
+    @staticmethod
+    def share_types(sources: Sequence[CsvSource]) -> None:
+        """Give a column that several files have one type: texts where it is of texts in any of them."""
+        shared: dict[str, _ColumnType] = {}
+        for source in sources:
+            for name, column in source._types.items():
+                shared.setdefault(name, _ColumnType()).join(column)
+        for source in sources:
+            source._types = {name: shared[name] for name in source._types}
+            source._take_types()
+
+    def _take_types(self) -> None:
+        self._converters = [column.converter for column in self._types.values()]
         self.census = FieldCensus()
-        for name, column in zip(self._names, types, strict=True):
+        for name, column in self._types.items():
             for kind in column.kinds:
                 self.census.see(name, kind)
         self.census.always = set(self._names)
@@ -197,6 +212,12 @@ class _ColumnType:
         elif not _INTEGERS.fullmatch(joined):
             self._has_decimals = True
             self._is_text = not _NUMBERS.fullmatch(joined)
+
+    def join(self, other: _ColumnType) -> None:
+        self._is_text = self._is_text or other._is_text
+        self._has_decimals = self._has_decimals or other._has_decimals
+        self._has_gaps = self._has_gaps or other._has_gaps
+        self._has_numbers = self._has_numbers or other._has_numbers
 
     @property
     def converter(self) -> Callable[[Iterable[str]], Iterable[Any]] | None:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 from headrace.errors import ListError
+from headrace.plan.sources.packed_files import unpacked
 
 _BLOCK_BYTES = 1 << 16
 
 
 class HashedFile(io.RawIOBase):
-    """`binary` reads bytes."""
+    """`binary` reads bytes; those that a `.gz` or `.zst` file holds, unpacked. The digest is of the bytes on disk."""
 
     _raw: io.FileIO | None = None  # none where opening failed; what was begun is closed all the same
 
@@ -27,7 +28,8 @@ class HashedFile(io.RawIOBase):
         self._raw = _opened(path)
         self._path = path
         self._hash = hashlib.blake2b(digest_size=16)
-        self.binary = io.BufferedReader(self, _BLOCK_BYTES)
+        self._stored: io.BufferedReader[Any] = io.BufferedReader(self, _BLOCK_BYTES)
+        self.binary = unpacked(self._stored, path)
 
     def readable(self) -> bool:
         return True
@@ -40,7 +42,7 @@ class HashedFile(io.RawIOBase):
 
     def digest(self) -> str:
         """Of all bytes; what was not read yet is read for it."""
-        while self.binary.read(_BLOCK_BYTES):
+        while self._stored.read(_BLOCK_BYTES):
             pass
         return self._hash.hexdigest()
 

@@ -57,8 +57,8 @@ def undecodable(path: Path, encoding: str) -> ListError:
     named = "UTF-8" if encoding.startswith("utf-8") else encoding
     if encoding.startswith("utf-16"):  # a line end is two bytes
         return ListError(f"{path} is not {named}.", fix='Name its encoding: encoding="cp1252", or save it as UTF-8.')
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+    with HashedFile(path) as file:
+        for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE), b""), 1):
             try:
                 line.decode(encoding)
             except UnicodeDecodeError as error:

@@ -2,6 +2,7 @@
 
 query_clock   how long a query may work until its next rows are there
 query_limits  what a user's own SQL may hold and call: lengths, depths, functions, memory
+foreign_tables  rows of SQLite files that are the user's own
 query_thread  runs a user's own SQL in a thread of its own, so that it can be interrupted whatever it computes
 
     our own queries   bounded steps; SQLite's progress handler asks the clock, and lets a Ctrl-C in

@@ -1,0 +1,152 @@
+"""Opens the rows of what was given: one function for `from_file`, `from_source`, `Job.map` and the command line.
+
+    people.csv  .tsv  .jsonl  .ndjson  .json        text; also packed: people.csv.gz, people.jsonl.zst
+    people.parquet  .arrow  .feather  .xlsx  .xls  .ods  .db  .sqlite  .sqlite3
+    data/*.csv                                      many files as one list, in the order of their names
+    -                                               standard input, CSV or JSON by its first sign
+    https://...  s3://...  gs://...  hf://...       fetched by fsspec, and then by the end of its name
+
+Does not cover: reading the formats (plan.sources), directories of files to be asked about (plan.rows.file_rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import ListError
+from headrace.plan.rows.data_frames import arrow_rows
+from headrace.plan.rows.spool import Spool
+from headrace.plan.sources.arrow_columns import import_arrow
+from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.excel_file import excel_rows
+from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, standard_input
+from headrace.plan.sources.hashed_file import open_plain
+from headrace.plan.sources.header_names import renamed_columns
+from headrace.plan.sources.json_file import json_objects
+from headrace.plan.sources.jsonl_file import JsonlSource
+from headrace.plan.sources.many_files import ManyFiles
+from headrace.plan.sources.packed_files import PACKED, inner_suffix
+from headrace.plan.sources.parquet_file import ParquetSource
+from headrace.plan.sources.row_source import Renames, RowSource
+from headrace.survey.values import Fields
+
+_PATTERN = frozenset("*?[")
+_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+KNOWN = (*_TEXT, ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".db", ".sqlite", ".sqlite3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How files are read: what their formats leave open."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    table: str | None = None
+    query: str | None = None
+
+
+PLAINLY = Reading()
+
+
+def opened(given: str | Path, rename: Renames, reading: Reading = PLAINLY) -> RowSource:
+    """The rows of a file, of many, of standard input, or of an address."""
+    if given == "-":
+        return standard_input(lambda path: _opened_file(path, rename, reading))
+    if isinstance(given, str) and is_address(given):
+        if given.startswith("hf://") and not Path(given).suffix:
+            return Spool(renamed_rows(hub_rows(given), rename, given), "row")
+        return fetched(given, lambda path: _opened_file(path, rename, reading))
+    path = Path(given).expanduser()
+    if _PATTERN.isdisjoint(str(given)) or path.exists():
+        return _opened_file(path, rename, reading)
+    paths = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
+    if not paths:
+        raise ListError(
+            f"No file is named like {given}.", fix="Check the pattern; quote it where a shell would read it."
+        )
+    return ManyFiles([_opened_file(each, rename, reading) for each in paths])
+
+
+def renamed_rows(rows: Iterable[Fields], rename: Renames, where: str) -> Iterator[Fields]:
+    """Rows with other names for their fields; those of the first row tell which."""
+    renames: dict[str, str] | None = None
+    for fields in rows:
+        if renames is None:
+            renames = rename(fields) if callable(rename) else rename
+            renamed_columns([*fields], renames, where)
+        yield {renames.get(name, name): value for name, value in fields.items()} if renames else fields
+
+
+def spooled_rows(rows: Iterable[Fields], rename: Renames, path: Path) -> Spool:
+    return Spool(renamed_rows(rows, rename, str(path)), f"{path}, row")
+
+
+def sqlite_rows(path: Path, rename: Renames, table: str | None, query: str | None) -> Spool:
+    from headrace.store.queries.foreign_tables import foreign_rows  # the only folder that opens SQLite files
+
+    return spooled_rows(foreign_rows(path, table, query), rename, path)
+
+
+def arrow_file(path: Path, rename: Renames) -> Spool:
+    """The rows of a file of Arrow's own, which is a file or a stream; read once, a batch at a time."""
+    pa = import_arrow()
+    with open_plain(path) as file:
+        try:
+            try:
+                reader = pa.ipc.open_file(file)
+                batches: Any = map(reader.get_batch, range(reader.num_record_batches))
+                data = pa.RecordBatchReader.from_batches(reader.schema, batches)
+            except pa.ArrowInvalid:
+                file.seek(0)
+                data = pa.ipc.open_stream(file)
+            return arrow_rows(data, rename, str(path))
+        except (pa.ArrowException, OSError) as error:
+            what = str(error).splitlines()[0].rstrip(".")
+            raise ListError(f"{path} cannot be read as Arrow: {what}.", fix="Is it the right file?") from None
+
+
+def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
+    suffix = inner_suffix(path)
+    if suffix not in KNOWN or (path.suffix.lower() in PACKED and suffix not in _TEXT):
+        raise ListError(
+            f"{path} ends in {''.join(path.suffixes[-2:]) or 'nothing'!r}, which tells no format.",
+            fix=f"Known are {', '.join(KNOWN)}, and .gz or .zst behind texts; from_csv() and its like read any name.",
+        )
+    return _OPENERS[suffix](path, rename, reading)
+
+
+def _csv(path: Path, rename: Renames, reading: Reading) -> RowSource:
+    return CsvSource(path, rename, delimiter=reading.delimiter, encoding=reading.encoding)
+
+
+def _tsv(path: Path, rename: Renames, reading: Reading) -> RowSource:
+    return CsvSource(path, rename, delimiter=reading.delimiter or "\t", encoding=reading.encoding)
+
+
+def _excel(path: Path, rename: Renames, reading: Reading) -> RowSource:
+    return spooled_rows(excel_rows(path, reading.sheet), rename, path)
+
+
+def _sqlite(path: Path, rename: Renames, reading: Reading) -> RowSource:
+    return sqlite_rows(path, rename, reading.table, reading.query)
+
+
+def _by_itself(make: Callable[[Path, Renames], RowSource]) -> Callable[[Path, Renames, Reading], RowSource]:
+    """An opener of a format that leaves nothing open."""
+    return lambda path, rename, reading: make(path, rename)
+
+
+_OPENERS: dict[str, Callable[[Path, Renames, Reading], RowSource]] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    **dict.fromkeys((".jsonl", ".ndjson"), _by_itself(JsonlSource)),
+    ".json": _by_itself(lambda path, rename: spooled_rows(json_objects(path), rename, path)),
+    ".parquet": _by_itself(ParquetSource),
+    **dict.fromkeys((".arrow", ".feather"), _by_itself(arrow_file)),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _excel),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), _sqlite),
+}

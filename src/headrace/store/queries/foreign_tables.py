@@ -1,0 +1,81 @@
+"""Reads rows from an SQLite file of the user's: a table, or a query. Covers: opening it as any file from elsewhere:
+read-only, and so that nothing of it is executed: no view, trigger, extension or virtual table.
+
+Does not cover: files of ours (store.connections opens those in the same way), or what the rows become (plan.rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import ListError, nearest
+from headrace.plan.sources.header_names import renamed_columns
+from headrace.store.connections import connect
+from headrace.store.hardening import only_allowed, query_may
+from headrace.store.quoting import quote_name
+from headrace.survey.values import Fields
+
+_LONGEST_VALUE_BYTES = 64_000_000  # as a line of JSONL
+_TABLES = "SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'"
+
+
+def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[Fields]:
+    """The rows of a table, the only one where none is named, or of a query; all of one moment of the file."""
+    if table is not None and query is not None:
+        raise ListError("Both a table and a query are given.", fix="Give one of them.")
+    if not path.is_file():
+        raise ListError(f"{path} is no file.", fix="Check the path.")
+    try:
+        with closing(connect(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
+            statement = query if query is not None else f"SELECT * FROM {quote_name(_table(connection, table, path))}"
+            with only_allowed(connection, query_may):
+                yield from _fields(connection, statement, path)
+    except apsw.NotADBError:
+        raise ListError(f"{path} is no SQLite file.", fix="Is it the right file?") from None
+    except UnicodeDecodeError:
+        raise ListError(
+            f"{path} holds a text that is not UTF-8.", fix="Read it as bytes in a query of hex()."
+        ) from None
+    except apsw.Error as error:
+        what = str(error).removeprefix("SQLError: ").rstrip(".")
+        fix = "A query may read tables, and nothing else." if query is not None else "Is it the right file?"
+        raise ListError(f"{path}: {what}.", fix=fix) from None
+
+
+def _fields(connection: apsw.Connection, statement: str, path: Path) -> Iterator[Fields]:
+    names: list[str] | None = None
+    rows = connection.execute(statement)
+    for row in rows:
+        if names is None:
+            names = renamed_columns([str(column[0]) for column in rows.get_description()], {}, str(path))
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, bytes):
+                fix = "Leave it out: query='SELECT ... FROM ...'."
+                raise ListError(f"{path}: the column {name!r} holds bytes.", fix=fix)
+        yield dict(zip(names, row, strict=True))
+
+
+def _table(connection: apsw.Connection, given: str | None, path: Path) -> str:
+    """The table that is named, or the only one."""
+    found = {str(name): (str(kind), str(sql)) for name, kind, sql in connection.execute(_TABLES)}
+    tables = [name for name, (kind, sql) in found.items() if kind == "table" and not _is_virtual(sql)]
+    if given is None:
+        if len(tables) != 1:
+            named = f"Name one, table=...: {', '.join(sorted(tables)[:20])}." if tables else "Is it the right file?"
+            raise ListError(f"{path} has {len(tables)} tables.", fix=named)
+        return tables[0]
+    if given in tables:
+        return given
+    if given in found:
+        fix = "Nothing that a file holds is executed: write what it selects as query=."
+        raise ListError(f"{given!r} in {path} is a view or a virtual table.", fix=fix)
+    raise ListError(f"{path} has no table {given!r}.", fix=nearest(given, tables))
+
+
+def _is_virtual(sql: str) -> bool:
+    return sql.lstrip()[:15].upper().startswith("CREATE VIRTUAL")
