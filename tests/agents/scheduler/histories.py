@@ -98,15 +98,25 @@ _AGAIN = (
     *[Action("step", number, 0.0) for number in range(2)],
     Action("base", 0, 0.93),
 )
-# Two wait; one goes on though the other holds what it was promised, and meets its limit: chance hardly gets there.
+# Two wait; the newer one goes on though the older one holds what it was promised, and meets its limit: chance hardly
+# gets there.
 _SHORT = (
     *[Action("submit", 37, 1.0)] * 2,
-    Action("grow", 1, 0.98),
+    Action("grow", 0, 0.98),
     *[Action("ask", number, 0.0) for number in range(2)],
     Action("wait", 0, 0.0),
-    Action("reply", 0, 0.0),
-    Action("out of memory", 0, 0.3),
+    Action("reply", 1, 0.0),
+    Action("out of memory", 3, 0.3),
     *(Action("reply", 0, 0.0), Action("done", 0, 0.0), Action("wait", 0, 0.0)),
+)
+# The same, where the older one goes on, and the newer one holds what it was promised; a third could start meanwhile.
+_PROMISED = (
+    *(Action("submit", 37, 1.0), Action("grow", 0, 0.05), Action("ask", 0, 0.0)),
+    *(Action("submit", 37, 1.0), Action("grow", 1, 0.98), Action("ask", 1, 0.0)),
+    Action("wait", 0, 0.0),
+    Action("reply", 0, 0.0),
+    Action("submit", 37, 0.0),
+    Action("wait", 1, 0.0),
 )
 
 
@@ -128,7 +138,7 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
     chance = random.Random(seed)
     names = chance.choices(_NAMES, cum_weights=_CUMULATIVE, k=chance.randint(actions // 3, actions))
     slots = chance.randint(1, 4)
-    before = {2: _AGAIN, 3: _SHORT, 4: _CROWD}.get(slots, ()) if seed % 2 else ()
+    before = {1: _PROMISED, 2: _AGAIN, 3: _SHORT, 4: _CROWD}.get(slots, ()) if seed % 2 else ()
     return History(
         seed,
         slots=slots,
@@ -321,8 +331,9 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
 
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
-        is_told = isinstance(run.stop, PreemptRun) and not run.stop.is_patient  # others take their time
-        if run.slot and is_told and not run.effects:
+        if not run.slot or not isinstance(run.stop, PreemptRun) or run.effects:
+            continue
+        if run.slot.is_waiting or not run.stop.is_patient:  # others take their time
             stop(world, run)
 
 

@@ -45,6 +45,7 @@ from tests.agents.scheduler.world import (
     LIMITS,
     PERMIT_BYTES,
     QUEUE,
+    WAIT_MARGIN,
     HostModel,
     Run,
     Slot,
@@ -189,6 +190,36 @@ class CheckedWorld(World):
             has_memory = others + slot.reserved <= host.budget
             check(has_memory or not _computing(host), "what waited goes on beside others only with its memory")
             check(has_memory or command.is_short, "what waited goes on with its memory, or is known to be short of it")
+            if command.is_short and host.lendable is not None and slot.root.declared is not None:
+                behind = [other for other in host.slots.values() if self._may_stop_for_promise(other, slot)]
+                is_enough = self._could_be_had(host, slot, behind)
+                check(not is_enough, "what was promised is there after a wait, where those behind only wait")
+
+    def _may_stop_for_promise(self, slot: Slot, before: Slot) -> bool:
+        only_waits = slot.is_waiting and not slot.resuming and slot.stop_sent_s is None
+        may_stop = only_waits and slot.priority is not Priority.CRITICAL and _goes_before(slot, before)
+        return may_stop and not self._is_ready(slot) and not any(member.effects for member in slot.members.values())
+
+    def _is_ready(self, slot: Slot) -> bool:
+        """Whether one of its runs could go on, or a child start there."""
+        starting = [run for run in self.runs.values() if run.slot is None and self.slot_for(run) is slot]
+        return bool(slot.resuming or starting)
+
+    def _could_be_had(self, host: HostModel, slot: Slot, leaving: list[Slot]) -> bool:
+        """Whether the slot certainly could go on with its promise, if these left."""
+        stays = [other for other in host.slots.values() if other is not slot and other not in leaving]
+        most = sum(int(max(other.reserved, other.read_bytes) * 1.25) + WAIT_MARGIN for other in (slot, *stays))
+        survey = self.in_use.get(host.name, 0) * PERMIT_BYTES + self.granted.get(host.name, 0) * PERMIT_BYTES
+        freed = sum(other.charge for other in leaving)
+        has_room = host.used - slot.read_bytes - freed + most + survey <= host.budget
+        return bool(leaving) and has_room and most + survey + 2 * KEPT_BACK <= host.lendable
+
+    def _check_promised_before(self, slot: Slot) -> None:
+        host = self.hosts[slot.host]
+        ready = [other for other in host.slots.values() if other is not slot and self._is_ready(other)]
+        is_behind = any(self._may_stop_for_promise(slot, other) for other in ready)
+        check(is_behind, "only what waits behind it stops for what was promised")
+        check(not _computing(host), "nothing stops for what was promised where something computes")
 
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
         slots = host.slots.values()
@@ -230,6 +261,11 @@ class CheckedWorld(World):
             is_ready = slot.is_waiting and slot.resuming and slot.priority >= run.priority
             needs_memory = slot.reserved > slot.read_bytes
             check(not is_ready or needs_memory, "what waited goes on ahead of new starts")
+        if len(self.hosts) == 1 and not _computing(host):
+            leaving = [slot for slot in host.slots.values() if _is_told(slot, StopReason.PROMISED_BEFORE)]
+            is_made = any(self._is_ready(slot) and slot.priority >= run.priority for slot in host.slots.values())
+            is_kept = is_made and any(self._is_stopping(slot) for slot in leaving)
+            check(not is_kept, "no start takes what is made free for a promise")
         others = [other for other in self.runs.values() if other is not run and self._is_in_line(other)]
         if run.priority is not Priority.CRITICAL:
             waits = any(other.priority is Priority.CRITICAL for other in others)
@@ -300,6 +336,8 @@ class CheckedWorld(World):
             children = [each for each in self.runs.values() if each.is_isolated and each.is_waiting and each.parent]
             is_parent = any(child.parent.slot is run.slot for child in children)
             check(is_idle and is_parent, "a parent stops for its child where nothing computes")
+        if command.why is StopReason.PROMISED_BEFORE:
+            self._check_promised_before(run.slot)
         if command.why is StopReason.EMERGENCY:
             self._check_kill(run.slot, command)
         if command.why is StopReason.OTHERS_NEED_IT:
@@ -491,7 +529,7 @@ class CheckedWorld(World):
         return (
             slot.stop_sent_s is None
             and leader.has_progress
-            and not leader.preemptions
+            and not (leader.preemptions or leader.others_had_it)
             and not slot.is_alone
             and not any(member.effects for member in slot.members.values())
         )
@@ -580,6 +618,10 @@ def _will_have_a_slot(host: HostModel, leaving: list[Slot]) -> bool:
 
 def _is_killed(slot: Slot) -> bool:
     return any(isinstance(member.stop, KillRun) for member in slot.members.values())
+
+
+def _is_told(slot: Slot, why: StopReason) -> bool:
+    return any(member.stop is not None and member.stop.why is why for member in slot.members.values())
 
 
 def _goes_before(one: Slot, other: Slot) -> bool:

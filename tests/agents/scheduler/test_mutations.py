@@ -86,8 +86,8 @@ def told_with_every_reading(skipped_runs: SkippedRuns, waiting: Iterable[Schedul
     return list(waiting)
 
 
-def behind_new_starts(state: SchedulerState, ahead_of: Entry | None) -> bool:
-    return ahead_of is None and waiting_slots.resume_next(state, None)
+def behind_new_starts(state: SchedulerState, ahead_of: Entry | None, now_s: float) -> bool:
+    return ahead_of is None and waiting_slots.resume_next(state, None, now_s)
 
 
 def whoever_is_highest(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot | None:
@@ -315,12 +315,27 @@ MUTATIONS = {
     "an episode never ends": Mutation(
         SkippedRuns, "end", lambda skipped_runs: None, "LOW work that pressure keeps out is told so"
     ),
-    "what waited goes on at once": Mutation(Host, "may_resume", lambda host, slot: True, "never above the slots"),
+    "what waited goes on at once": Mutation(waiting_slots, "_may_resume", lambda *_: True, "never above the slots"),
     "what waited goes on without its memory": Mutation(
         HostBudget,
         "more_to_resume_bytes",
         lambda memory, slot: 0,
         "what waited goes on beside others only with its memory",
+    ),
+    "a promise is forgotten while a run waits": Mutation(
+        waiting_slots,
+        "make_memory_to_resume",
+        lambda state, host, slot, now_s: False,
+        "what was promised is there after a wait, where those behind only wait",
+    ),
+    "starts take what is made free for a promise": Mutation(
+        placing, "_is_kept_out", lambda run, places: False, "no start takes what is made free for a promise"
+    ),
+    "whoever waits stops for what was promised": Mutation(
+        making_room,
+        "_only_waits_behind",
+        lambda slot, first: slot is not first and not slot.is_stopping(),
+        "only what waits behind it stops for what was promised",
     ),
     "new starts go ahead of what waited": Mutation(
         placing, "resume_next", behind_new_starts, "what waited goes on ahead of new starts"

@@ -1,3 +1,5 @@
+import pytest
+
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     Cancelled,
@@ -125,6 +127,121 @@ def test_where_nothing_computes_what_waited_goes_on_with_the_memory_there_is():
     assert resumed(driver.wait_is_over(first)) == [first]
     assert resumed(driver.wait_is_over(second)) == []
     assert resumed(driver.end(first)) == [second]
+
+
+class Measured(Waits):
+    """On a host that holds workers to limits, and reads each of them."""
+
+    def reading(self, **by_run: int) -> list[SchedulerCommand]:
+        told = tuple((int(name[1:]), memory) for name, memory in by_run.items())
+        used = 50 + sum(by_run.values())
+        read = MemoryMeasured(now_s=self.now_s, host="here", used_bytes=used, by_run=told, lendable_bytes=900)
+        return self.tell(read)
+
+
+def test_what_was_promised_is_there_after_a_wait_where_newer_equals_only_wait():
+    driver = Measured(slots=1)
+    driver.reading()
+    first = driver.submit(memory=500)
+    driver.wait_begins(first)
+    driver.reading(r1=100)
+    newer, newest = driver.submit(memory=100), driver.submit(memory=500)
+    for run in (newer, newest):
+        driver.wait_begins(run)
+        driver.reading(r1=100, r2=50, r3=480 if run == newest else 0)
+    (stop,) = driver.wait_is_over(first)  # of those behind it the newest, which is enough
+    assert (stop.id, stop.why, stop.is_patient) == (newest, StopReason.PROMISED_BEFORE, True)
+    assert driver.end(newest, ExitCause.PREEMPTED) == []
+    commands = driver.reading(r1=100, r2=50)
+    assert [(each.id, each.is_short) for each in commands if isinstance(each, ResumeRun)] == [(first, False)]
+    assert starts(driver.wait_begins(first)) == [newest]  # it goes on with what it has journaled
+
+
+def test_no_new_start_takes_what_is_made_free_for_a_promise():
+    driver = Measured(slots=1)
+    driver.reading()
+    first = driver.submit(memory=500)
+    driver.wait_begins(first)
+    driver.reading(r1=100)
+    second = driver.submit(memory=500)
+    driver.wait_begins(second)
+    driver.reading(r1=100, r2=480)
+    assert preempts(driver.wait_is_over(first)) == [second]
+    small = driver.submit(memory=50)
+    assert starts(driver.end(second, ExitCause.PREEMPTED) + driver.reading(r1=100)) == []
+    assert resumed(driver.sent) == [first]
+    assert starts(driver.end(first)) == [second]
+    assert starts(driver.end(second)) == [small]
+
+
+def test_a_run_goes_on_with_less_where_who_is_behind_it_has_not_stopped_in_time():
+    driver = Measured(slots=1)
+    driver.reading()
+    first = driver.submit(memory=500)
+    driver.wait_begins(first)
+    driver.reading(r1=100)
+    second = driver.submit(memory=500)
+    driver.wait_begins(second)
+    driver.reading(r1=100, r2=480)
+    assert preempts(driver.wait_is_over(first)) == [second]
+    driver.now_s += 4.0
+    assert driver.reading(r1=100, r2=480) == []
+    driver.now_s += 2.0  # it waits for a program, which is not cut short
+    (resume,) = driver.reading(r1=100, r2=480)
+    assert (resume.id, resume.is_short) == (first, True)
+
+
+@pytest.mark.parametrize("level", [Priority.HIGH, Priority.CRITICAL])
+def test_neither_an_older_equal_nor_a_higher_one_stops_for_what_was_promised(level):
+    driver = Measured(slots=1)
+    driver.reading()
+    first = driver.submit(level, memory=500)
+    driver.wait_begins(first)
+    driver.reading(r1=100)
+    second = driver.submit(memory=500)
+    driver.wait_begins(second)
+    driver.reading(r1=480, r2=100)
+    (resume,) = driver.wait_is_over(second)
+    assert (resume.id, resume.is_short) == (second, True)
+
+
+def test_memory_that_is_in_use_outside_of_runs_is_waited_for_before_a_run_goes_on_with_less():
+    driver = Measured(slots=1)
+    driver.reading()
+    run = driver.submit(memory=500)
+    driver.wait_begins(run)
+    driver.reading(r1=100)
+
+    def reply(lendable: int) -> list[SchedulerCommand]:
+        read = MemoryMeasured(
+            now_s=driver.now_s, host="here", used_bytes=600, by_run=((run, 100),), lendable_bytes=lendable
+        )
+        return driver.tell(read)
+
+    reply(300)
+    assert driver.wait_is_over(run) == []  # what came for it is still held outside of its worker
+    driver.now_s += 4.0
+    assert reply(300) == []
+    (resume,) = reply(600)
+    assert (resume.id, resume.is_short) == (run, False)
+    driver.wait_begins(run)
+    reply(300)
+    assert driver.wait_is_over(run) == []
+    driver.now_s += 5.0
+    (resume,) = reply(300)
+    assert (resume.id, resume.is_short) == (run, True)
+
+
+def test_what_was_not_promised_goes_on_with_the_memory_there_is():
+    driver = Measured(slots=1, slot_memory_bytes=500)
+    driver.reading()
+    first = driver.submit(memory=None)
+    driver.wait_begins(first)
+    driver.reading(r1=100)
+    second = driver.submit(memory=500)
+    driver.wait_begins(second)
+    driver.reading(r1=100, r2=480)
+    assert resumed(driver.wait_is_over(first)) == [first]
 
 
 def test_an_isolated_child_has_a_slot_of_its_own():
@@ -306,7 +423,7 @@ def test_what_goes_on_without_its_memory_and_meets_its_limit_is_not_to_blame():
     for _ in range(5):  # more often than it may be preempted before it has to be alone
         driver.wait_begins(first)
         read(((first, 100),), 150)
-        second = driver.submit(memory=700)
+        second = driver.submit(Priority.CRITICAL, memory=700)  # which makes no room for it
         driver.wait_begins(second)
         read(((first, 100), (second, 690)), 840)
         (resume,) = driver.wait_is_over(first)

@@ -76,6 +76,7 @@ class StopReason(Enum):
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
     PARENT_LOST = "its parent, in the same worker, was lost for good"
+    PROMISED_BEFORE = "a run that goes before it was promised the memory that it holds while it waits"
     FOR_CHILD = "its child ran out of memory, and is tried again with it and more memory"
     FOR_ISOLATED_CHILD = "the isolated child that it waits for needs its memory"
     HOST_LOST = "its host was lost"

@@ -31,7 +31,7 @@ from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
 _NO_LESS = 0.9  # of what the first try had: with less, the second would be in vain
-_MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
+_MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT, StopReason.PROMISED_BEFORE)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 FINAL_CAUSES = {

@@ -2,7 +2,8 @@
 
 The first run in line makes room with the priority of the highest one that waits behind it (priority inheritance): its
 age may have put it before that one. As many slots stop as that run needs and no more, each at its next step. Only for
-CRITICAL work they have a deadline, after which the step is cut. Does not cover: which slot gives way (`preemption`).
+CRITICAL work they have a deadline, after which the step is cut. So do slots that only wait, for one before them that
+goes on with the memory that it was promised. Does not cover: which slot gives way (`preemption`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from headrace.agents.scheduler.preemption import (
     gives_way_to,
     is_one_stopping,
     leaving_soon,
+    lowest_first,
     lowest_of,
     may_be_preempted,
 )
@@ -98,6 +100,34 @@ def make_room_to_resume(state: SchedulerState, host: Host, now_s: float) -> None
         return
     if slot := lowest_of([slot for slot in _who_may_go(host, level, now_s) if not slot.is_waiting]):
         state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient)
+
+
+def make_memory_to_resume(state: SchedulerState, host: Host, slot: Slot, now_s: float) -> bool:
+    """Stop slots that only wait, for one before them whose wait is over: it was promised memory that they hold. Return
+    whether room is made, now or soon. Of its own priority, the newer ones are behind it. Memory that is in use outside
+    of runs, by what arrives for them for instance, may soon be back too: for `stop_s` it is waited for.
+    """
+    if not host.memory.has_limits or not slot.is_promised:
+        return False  # nothing keeps it from the memory that it needs, or it may need less than was reserved
+    leaving = [each for each in leaving_soon(host, now_s, is_patient=True) if each is not slot]
+    if host.has_unread_exit or (leaving and host.has_memory_to_resume(slot, leaving)):
+        return True
+    may_go = sorted([each for each in host.slots.values() if _only_waits_behind(each, slot)], key=lowest_first)
+    if not host.has_memory_to_resume(slot, leaving + may_go):
+        is_outside = slot.promised_bytes > host.memory.room_alone_bytes()
+        return is_outside and now_s - slot.wait_over_s < host.limits.stop_s
+    for each in may_go:
+        if host.has_memory_to_resume(slot, leaving):
+            break
+        state.stop_slot(each, PreemptRun, StopReason.PROMISED_BEFORE, now_s, is_patient=True)
+        leaving.append(each)
+    return True
+
+
+def _only_waits_behind(slot: Slot, first: Slot) -> bool:
+    if not slot.is_waiting or slot.wait_over_s or slot.is_stopping() or slot.priority is CRITICAL:
+        return False
+    return lowest_first(slot) < lowest_first(first) and not slot.is_inside_effect()
 
 
 def _who_may_go(host: Host, level: Priority, now_s: float) -> list[Slot]:

@@ -39,6 +39,7 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
         for run in state.circuits.released(now_s):
             state.enqueue(run)
     for host in state.hosts.values():
+        host.kept_for = None
         if host.throttle:
             host.throttle = NOT_THROTTLED
     _bring_back_what_fits(state)
@@ -59,11 +60,11 @@ def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
     if not _may_resume_any(state):
         return _may_start_any(state) and _start_next(state, now_s)
     heads = state.queue.heads()
-    if resume_next(state, ahead_of=heads[0] if heads else None):
+    if resume_next(state, heads[0] if heads else None, now_s):
         return True
     if _may_start_any(state) and _start_next(state, now_s):
         return True
-    return resume_next(state, ahead_of=None)
+    return resume_next(state, None, now_s)
 
 
 def _may_resume_any(state: SchedulerState) -> bool:
@@ -84,6 +85,8 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
             return True
         places = _places_for(state, run, now_s)
         if places:
+            if places[0][0].kept_for is not None and _is_kept_out(run, places):
+                return False
             is_any_admitted, is_turn = True, not run.is_aside or has_its_turn(state, run, now_s)
             if _start_if_it_fits(state, run, places, heads[number:], now_s):
                 return True
@@ -109,6 +112,11 @@ def _places_for(state: SchedulerState, run: ScheduledRun, now_s: float) -> list[
         if host.admits(run):
             places.append((host, need_of(state.limits, state.reservations, run, host, now_s)))  # noqa: PERF401
     return places
+
+
+def _is_kept_out(run: ScheduledRun, places: list[Place]) -> bool:
+    """Whether room is being made for what a slot whose wait is over was promised, and the run does not go before it."""
+    return all(host.kept_for is not None and run.priority <= host.kept_for for host, _ in places)
 
 
 def has_its_turn(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:

@@ -114,4 +114,8 @@ def _is_being_killed(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
 
 def lowest_of(slots: list[Slot]) -> Slot | None:
     """Of the lowest priority, the newest."""
-    return min(slots, key=lambda slot: (slot.priority, -slot.number), default=None)
+    return min(slots, key=lowest_first, default=None)
+
+
+def lowest_first(slot: Slot) -> tuple[Priority, int]:
+    return slot.priority, -slot.number

@@ -122,6 +122,11 @@ class Slot(Struct, eq=False):
         """The root, or where that has ended, the first of the children that still run."""
         return self.root if self.root.id in self.running else next(iter(self.running.values()), self.root)
 
+    @property
+    def is_promised(self) -> bool:
+        """Whether what it started with is a promise: declared, or reserved for a second try."""
+        return self.is_after_death or self.root.declared_bytes is not None
+
     def is_stopping(self) -> bool:
         return self.stop_sent_s is not None
 

@@ -2,10 +2,12 @@
 
 A run that waits for a model, a program or an isolated child computes nothing, so its slot is free for another; its
 worker stays, charged for what it uses. When its wait is over it stands in line ahead of new starts, by priority and
-age. An isolated child that finds no memory because its parents hold it would never start: where nothing computes, the
-lowest and newest parent that waits for such a child is preempted, and comes back later. So is one whose child no host
-can hold now even beside nothing else, if others need what it holds, or what it holds may be taken for memory that is in
-use outside of runs: it comes back when its child fits, or has ended.
+age, and goes on with the memory that it was promised: those behind it that only wait make room for that.
+
+An isolated child that finds no memory because its parents hold it would never start: where nothing computes, the lowest
+and newest parent that waits for such a child is preempted, and comes back later. So is one whose child no host can hold
+now even beside nothing else, if others need what it holds, or what it holds may be taken for memory that is in use
+outside of runs: it comes back when its child fits, or has ended.
 
 Does not cover: new starts (`placing`), what waiting slots are charged (`hosts.host_budget`).
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 from headrace.agents.scheduler.child_runs import enter_slot, want_to_resume
 from headrace.agents.scheduler.events import PreemptRun, ResumeRun, StopReason, WaitBegan, WaitOver
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.making_room import make_memory_to_resume
 from headrace.agents.scheduler.preemption import lowest_of
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import WAITING, Slot
@@ -41,7 +44,7 @@ def wait_over(state: SchedulerState, event: WaitOver) -> None:
     want_to_resume(state, run.slot, event.now_s)
 
 
-def resume_next(state: SchedulerState, ahead_of: Entry | None) -> bool:
+def resume_next(state: SchedulerState, ahead_of: Entry | None, now_s: float) -> bool:
     """Let the first slot whose wait is over compute again, of those that stand ahead of this run in the queue; return
     whether one does.
     """
@@ -50,10 +53,26 @@ def resume_next(state: SchedulerState, ahead_of: Entry | None) -> bool:
             continue
         place, slot = min(((_place(state, slot), slot) for slot in host.resuming.values()), key=lambda each: each[0])
         stands_behind = ahead_of is not None and slot.priority < ahead_of[2].priority and ahead_of[0] <= place[0]
-        if not stands_behind and host.may_resume(slot):
+        if not stands_behind and _may_resume(state, host, slot, now_s):
             _resume(state, host, slot)
             return True
     return False
+
+
+def _may_resume(state: SchedulerState, host: Host, slot: Slot, now_s: float) -> bool:
+    """Whether a slot may compute again: there is a free one, with the memory that it was promised. Where nothing
+    computes and nobody makes room for that, it goes on with the memory there is.
+    """
+    if not host.has_free_slot():
+        return False
+    if host.has_memory_to_resume(slot):
+        return True
+    if host.computing:
+        return False
+    if make_memory_to_resume(state, host, slot, now_s):
+        host.kept_for = slot.priority
+        return False
+    return True
 
 
 def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
@@ -77,7 +96,7 @@ def _to_stop(state: SchedulerState, host: Host, idle_s: float) -> Slot | None:
     go_on_by_themselves = any(_awaited_bytes(slot) is None for slot in host.slots.values())
     if (is_hopeless or not go_on_by_themselves) and (slot := _parent_in_the_way(host)):
         return slot
-    may_help = host.memory.is_floor_guessed or bool(state.queue.heads())
+    may_help = not host.memory.has_limits or bool(state.queue.heads())
     if is_hopeless and may_help and (slot := _parent_of_too_large(host)):
         slot.leader.too_large_bytes = _awaited_bytes(slot) or 0  # it comes back with its child
         return slot

@@ -42,6 +42,7 @@ class Host:
         self.stopping: dict[int, Slot] = {}  # those that were told to stop
         self._per_priority = [0] * len(Priority)  # how many there are of each
         self.idle_since_s: float | None = None  # since when slots wait and none computes
+        self.kept_for: Priority | None = None  # whose promise room is being made for: no start up to it takes that
         self.surveys = HostSurveys(name, queue_limits.aging_s)
         self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits, kept_back_bytes)
         self.governor = self.memory.governor
@@ -126,21 +127,15 @@ class Host:
     def end_wait(self, slot: Slot) -> None:
         slot.is_waiting, slot.wait_over_s = False, 0.0
         self.resuming.pop(slot.number, None)
-        slot.is_short = not self._has_memory_to_resume(slot)
+        slot.is_short = not self.has_memory_to_resume(slot)
         self.computing += 1
         self.memory.waiting -= 1
         self.memory.charge_anew(slot)
 
-    def may_resume(self, slot: Slot) -> bool:
-        """Whether a slot may compute again: there is a free one, with the memory that it was promised. Where nothing
-        computes, it goes on with the memory there is.
-        """
-        if not self.has_free_slot():
-            return False
-        return self._has_memory_to_resume(slot) or not self.computing
-
-    def _has_memory_to_resume(self, slot: Slot) -> bool:
-        return self.memory.more_to_resume_bytes(slot) <= self.memory.room_bytes()
+    def has_memory_to_resume(self, slot: Slot, leaving: Sequence[Slot] = ()) -> bool:
+        """Whether a slot that waits could have the memory that it was promised now, or once others that wait left."""
+        freed_bytes = sum([other.charged_bytes for other in leaving])
+        return self.memory.more_to_resume_bytes(slot) - freed_bytes <= self.memory.room_bytes()
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]

@@ -98,9 +98,11 @@ class HostBudget:
         return room_bytes - self._surveys.owed_bytes
 
     @property
-    def is_floor_guessed(self) -> bool:
-        """Whether what slots hold may be taken for a part of the floor: it is not measured while they are in use."""
-        return self._lendable_bytes is None
+    def has_limits(self) -> bool:
+        """Whether workers are held to limits. Where none is, what slots hold may be taken for a part of the floor: that
+        is not measured while they are in use.
+        """
+        return self._lendable_bytes is not None
 
     @property
     def kept_free_bytes(self) -> int:
@@ -111,7 +113,7 @@ class HostBudget:
         is declared, or for a second try, else a slot's memory, as far as one slot can have it here. Limits in force lag
         a little behind readings: of what one slot can have, nine tenths.
         """
-        is_promised = slot.is_after_death or slot.root.declared_bytes is not None
+        is_promised = slot.is_promised
         owed_bytes, most_bytes = slot.promised_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
         if most_bytes is None:
             most_bytes = self.governor.bytes_at(self._limits.emergency_at) - self.floor_bytes
