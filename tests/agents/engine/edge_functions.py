@@ -217,3 +217,10 @@ async def stopping_its_warden(ctx):
     os.kill(os.getppid(), signal.SIGSTOP)
     await asyncio.sleep(0.2)
     return "gone on"
+
+
+async def killing_its_warden(ctx, log):
+    logged(log, "kills")
+    os.kill(os.getppid(), signal.SIGKILL)
+    while True:
+        await asyncio.sleep(0.1)

@@ -12,6 +12,7 @@ import pytest
 from headrace import Engine
 from headrace.errors import InvalidInput, RunFailed
 from tests.agents.engine import edge_functions as functions
+from tests.agents.engine import isolated_functions
 from tests.agents.engine.engine_files import warden_of
 
 
@@ -235,3 +236,15 @@ async def test_a_run_that_stops_its_warden_goes_on_and_an_event_tells_of_it(tmp_
         while not (told := [event.reason for event in await engine.events() if event.what == "warden stopped"]):
             await asyncio.sleep(0.05)
         assert "continued" in told[0]
+
+
+async def test_a_run_that_kills_its_warden_again_and_again_is_set_aside_alone(tmp_path):
+    log = tmp_path / "log"
+    async with engine_at(tmp_path / "a.run", slots=2) as engine, asyncio.timeout(120):
+        deadly = await engine.submit(functions.killing_its_warden, str(log))
+        beside = await engine.submit(isolated_functions.counting, str(tmp_path / "counted"), 40)
+        with pytest.raises(RunFailed, match=r"tried 3 times, at last alone, .* seems to end the warden"):
+            await result_of(deadly)
+        assert await result_of(beside) == sum(range(40))
+        assert len(isolated_functions.lines(log)) == 3
+        assert [each.id for each in await engine.failed()] == [deadly.id]

@@ -109,5 +109,5 @@ def _has_succeeded(run: Run, cause: ExitCause) -> bool:
 
 def _has_failed(run: Run, ended: AttemptEnded) -> bool:
     if ended.cause is ExitCause.LOST:
-        return run.pushed_out_by is None and ended.is_own
+        return run.pushed_out_by is None and (ended.is_own or run.ends_warden)
     return ended.cause is ExitCause.FAILED and run.pushed_out_by not in _FINAL

@@ -39,6 +39,7 @@ _WEIGHTS = {
     "out of memory": 3,
     "memory wanted": 3,
     "lost": 3,
+    "warden": 1,
     "park": 2,
     "wake": 3,
     "beat": 3,
@@ -87,6 +88,14 @@ _CIRCUIT = (
 _FAILING_CHILDREN = (_TALK, *[Action("child", 1, 0.0)] * 3, *[_FAILS] * 3)
 # A run and its child, whose worker dies again and again: the parent's end is told first, as executors do.
 _DEADLY_CHILD = (_TALK, Action("child", -1, 0.0), *(Action("lost", -2, 0.0), _IS_LOST) * 3)
+# Two equals, of which the older one has all that it is owed, and wants more.
+_WANTS_MORE = (
+    *[Action("submit", 37, 1.0)] * 2,
+    *[Action("step", number, 0.0) for number in range(2)],
+    *(Action("grow", 0, 0.6), Action("wait", 0, 0.0), Action("memory wanted", 0, 0.0)),
+)
+# Two, of which one ends the warden again and again; the other journals a step in between, or does not.
+_ENDS_WARDEN = (_TALK, _TALK, *(Action("warden", 0, 0.0), Action("step", 1, 0.0)) * 2, *[Action("warden", 0, 0.0)] * 4)
 # Two equals, of which the newer one is pushed out, comes back and is in the way again.
 _AGAIN = (
     *[_A_SMALL_ONE] * 2,
@@ -147,6 +156,8 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
         actions=before
         + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
         + (_FAILING_CHILDREN if seed % 32 == 6 else ())
+        + (_WANTS_MORE if seed % 32 == 18 else ())
+        + (_ENDS_WARDEN[: -(seed // 32 % 6) or None] if seed % 32 == 14 else ())
         + (_DEADLY_CHILD[: -(seed // 32 % 2) or None] if seed % 32 == 10 else ())
         + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
     )
@@ -215,6 +226,8 @@ def _act(world: CheckedWorld, action: Action) -> None:
         case "budget" if host := _pick(list(world.hosts.values()), who):
             host.budget = min(BUDGET, int(BUDGET * (0.6 + much)))
             world.read(host)
+        case "warden" if host := _pick(list(world.hosts.values()), who):
+            world.end_warden(host)
         case "host":
             _lose_or_join(world, who)
         case "survey" if host := _pick(list(world.hosts), who):

@@ -2,7 +2,6 @@
 (tests.agents.scheduler.world).
 """
 
-from collections.abc import Iterator
 from typing import assert_never
 
 from headrace.agents.scheduler.events import (
@@ -52,6 +51,7 @@ from tests.agents.scheduler.world import (
     World,
     latest_place,
     place,
+    upwards,
 )
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
@@ -145,6 +145,7 @@ class CheckedWorld(World):
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
         check(run.id not in self._ended_with_parents, "what is lost takes the runs in its worker along")
+        check(not run.ends_warden, "what ends the warden alone, again and again, is not started again")
         check(command.deaths <= run.deaths + run.kills, "only what used all that it was owed is set aside")
         check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
         pushed_out = run.preemptions + run.others_had_it - run.short_deaths
@@ -229,6 +230,8 @@ class CheckedWorld(World):
             check(not any(slot.is_alone for slot in slots), "nothing joins what runs alone, but CRITICAL work")
         is_often_preempted = run.preemptions - run.kills >= LIMITS.most_preemptions
         check(command.is_alone or not is_often_preempted, "after some preemptions it runs alone")
+        is_suspected = run.warden_ends >= QUEUE.most_losses
+        check(command.is_alone or not is_suspected, "what may be ending the warden is started alone")
 
     def _check_promise(self, run: Run, host: HostModel, command: StartRun) -> None:
         """It has what it is promised, or all that the host has beside nothing else."""
@@ -244,14 +247,15 @@ class CheckedWorld(World):
 
     def _has_died(self, run: Run) -> bool:
         """It, or a child that starts with it."""
-        held = [child for child in self.runs.values() if child.slot is None and not child.is_isolated]
-        return any(each.deaths and (each is run or each.parent is run) for each in (run, *held))
+        held = [child for child in self.runs.values() if child.slot is None and run in upwards(child)]
+        return any(each.deaths for each in (run, *held))
 
     def _may_be_aside(self, run: Run) -> bool:
         is_often_preempted = run.preemptions + run.others_had_it >= LIMITS.most_preemptions
         if run.priority is Priority.CRITICAL:
             return False
-        return is_often_preempted or bool(run.kills) or self._has_died(run)
+        is_suspected = run.warden_ends >= QUEUE.most_losses
+        return is_often_preempted or is_suspected or bool(run.kills) or self._has_died(run)
 
     def _is_in_time(self, run: Run) -> bool:
         return self.now_s - run.out_since_s < QUEUE.passed_over_s
@@ -385,7 +389,7 @@ class CheckedWorld(World):
             return  # for their sake, whatever it loses
         check(run.has_progress, "only what loses nothing is preempted")
         check(run.preempts_sent < LIMITS.most_preemptions, "at most so many preemptions")
-        if run.preemptions:
+        if run.preemptions > run.kills:  # which may have counted as deaths of its own
             check(self.now_s - run.began_s >= LIMITS.min_run_s, "a minimum run time before being preempted again")
 
     def _check_makes_room(self, slot: Slot, command: PreemptRun, leaving: list[Slot]) -> None:
@@ -453,7 +457,7 @@ class CheckedWorld(World):
         is_plain = all(
             run.kind not in self.open_kinds
             and run.declared
-            and not (run.preemptions or run.is_isolated or self._has_died(run))
+            and not (run.preemptions or run.warden_ends or run.is_isolated or self._has_died(run))
             for run in in_line
         )
         # Below that line no floor counts as the zero.
@@ -550,7 +554,8 @@ class CheckedWorld(World):
             check(command.shortage and command.shortage.id == run.id, "what is given up is told what it lacked")
         if command.cause is ExitCause.LOST:
             is_lost = any(
-                each.losses > QUEUE.most_losses or each.id in self._ended_with_parents for each in _upwards(run)
+                each.losses > QUEUE.most_losses or each.ends_warden or each.id in self._ended_with_parents
+                for each in upwards(run)
             )
             check(is_lost, "only what lost its own worker again and again is lost")
 
@@ -593,19 +598,11 @@ class CheckedWorld(World):
             check(not self.hosts[note.subject].slots, "only with nothing running the floor becomes the new zero")
 
 
-def _upwards(run: Run) -> Iterator[Run]:
-    """The run, its parent, and so on, as far as they share a worker."""
-    yield run
-    while run.parent is not None and not run.is_isolated:
-        run = run.parent
-        yield run
-
-
 def _shares_worker(child: Run, root: Run) -> bool:
     """Whether a child runs in the slot that the root has left, or waits to start with it."""
     if child.slot is not None and child.slot is not root.last_slot:
         return False
-    return child is not root and any(each is root for each in _upwards(child))
+    return child is not root and any(each is root for each in upwards(child))
 
 
 def _computing(host: HostModel) -> int:

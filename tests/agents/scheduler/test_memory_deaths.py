@@ -7,6 +7,8 @@ from headrace.agents.scheduler.events import (
     Cancelled,
     MemoryMeasured,
     MemoryWanted,
+    ReserveLess,
+    SchedulerCommand,
     StartRun,
     StopReason,
 )
@@ -174,3 +176,21 @@ def test_no_second_run_is_killed_for_memory_while_one_is_being_killed():
     assert preempts(driver.sent) == [other]
     assert kills(driver.tell(Cancelled(now_s=0.0, id=low))) == [low]
     assert kills(driver.tell(MemoryWanted(now_s=0.0, id=high, epoch=1, is_urgent=True))) == []
+
+
+def test_what_was_reserved_more_for_a_run_that_grows_is_given_back_in_silence():
+    driver = Driver(slots=2, slot_memory_bytes=400)
+    lendable(driver, 900)
+    for _ in range(8):
+        driver.end(driver.submit(kind="small", memory=None), peak=100)
+    low, run = driver.submit(Priority.LOW, memory=200), driver.submit(kind="small", memory=None)
+    lendable(driver, 900, used=400, **{f"r{low}": 100, f"r{run}": 150})
+    driver.tell(MemoryWanted(now_s=0.0, id=run, epoch=1))
+    driver.end(low)
+    commands: list[SchedulerCommand] = []
+    for _ in range(4):
+        driver.now_s += 1.0
+        commands += lendable(driver, 900, used=300, **{f"r{run}": 150})
+    assert [each for each in commands if isinstance(each, ReserveLess)] == []  # it was promised 100
+    assert starts(driver.sent)[-1] == run
+    assert driver.scheduler.snapshot().running[0].reserved_bytes == 150

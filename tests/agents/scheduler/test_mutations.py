@@ -239,6 +239,15 @@ MUTATIONS = {
     "a killed warden is the fault of its runs": Mutation(
         exits, "_is_counted", lambda run, event: True, "only what lost its own worker again and again is lost"
     ),
+    "what ends the warden is started for ever": Mutation(
+        exits,
+        "_ends_the_warden",
+        lambda run, slot, limits: False,
+        "what ends the warden alone, again and again, is not started again",
+    ),
+    "who computes beside what ends the warden is lost with it": Mutation(
+        needs, "must_be_alone", lambda limits, run, host: False, "what may be ending the warden is started alone"
+    ),
     "everything is tried again with more memory": Mutation(
         exits, "_is_tried_again", lambda run: run.deaths < 2, "what more memory does not help is not tried again"
     ),

@@ -14,8 +14,10 @@ from headrace.agents.scheduler.events import (
     PriorityRaised,
     RecordShortage,
     Refusal,
+    SchedulerCommand,
     StopReason,
     Submitted,
+    WaitBegan,
 )
 from headrace.agents.scheduler.snapshot import Lacks
 from headrace.errors import OptionError
@@ -225,10 +227,50 @@ def test_workers_that_end_with_the_warden_cost_a_run_none_of_its_losses():
     driver = Driver()
     run = driver.submit()
     for _ in range(5):
+        driver.step(run)
         assert driver.end(run, ExitCause.LOST, is_own=False) == driver.sent[-1:]  # no circuit opens
         assert starts(driver.sent[-1:]) == [run]
     assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
     assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
+
+
+def test_a_run_that_ends_the_warden_again_and_again_is_set_aside_and_nobody_beside_it():
+    driver = Driver(slots=3)
+    deadly, beside, waiting = (driver.submit() for _ in range(3))
+    driver.tell(WaitBegan(now_s=0.0, id=waiting, epoch=1))
+
+    def warden_ends(*runs: int) -> list[SchedulerCommand]:
+        return [command for run in runs for command in driver.end(run, ExitCause.LOST, is_own=False)]
+
+    assert starts(warden_ends(deadly, beside, waiting)) == [deadly, beside, waiting]
+    driver.tell(WaitBegan(now_s=0.0, id=waiting, epoch=2))
+    (start,) = warden_ends(deadly, beside, waiting)
+    assert (start.id, start.is_alone) == (deadly, True)
+    end, start = warden_ends(deadly)
+    assert (end.id, end.cause) == (deadly, ExitCause.LOST)
+    assert (start.id, start.is_alone) == (beside, True)
+    driver.step(beside)  # which clears it of suspicion
+    assert starts(warden_ends(beside)) == [beside, waiting]
+    assert settled(driver.end(beside)) == [(beside, "DONE")]
+
+
+def test_a_run_that_waits_is_not_suspected_of_ending_the_warden():
+    driver = Driver()
+    run = driver.submit()
+    for _ in range(5):
+        driver.tell(WaitBegan(now_s=0.0, id=run, epoch=driver.epochs[run]))
+        (start,) = driver.end(run, ExitCause.LOST, is_own=False)
+        assert (start.id, start.is_alone) == (run, False)
+
+
+def test_critical_work_beside_a_suspect_clears_it_of_the_next_end_of_the_warden():
+    driver = Driver(slots=2)
+    run = driver.submit()
+    for _ in range(2):
+        driver.end(run, ExitCause.LOST, is_own=False)
+    critical = driver.submit(Priority.CRITICAL)
+    driver.end(critical, ExitCause.LOST, is_own=False)
+    assert settled(driver.end(run, ExitCause.LOST, is_own=False)) == []
 
 
 def test_what_is_lost_for_good_takes_the_children_in_its_worker_along():

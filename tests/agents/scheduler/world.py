@@ -4,6 +4,7 @@ must never happen (tests.agents.scheduler.rules), or which histories are tried (
 It keeps books of its own, from the events it sends and the commands it gets, and never looks inside the scheduler.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headrace.agents.scheduler.events import (
@@ -87,6 +88,7 @@ class Slot:
     reserved: int
     is_alone: bool
     root: "Run"
+    was_joined: bool = False
     members: dict[int, "Run"] = field(default_factory=dict)
     stop_sent_s: float | None = None
     is_waiting: bool = False
@@ -133,6 +135,8 @@ class Run:
     needs: int = 0  # as much at least as it had when it ran out of memory, or twice that where others had the rest
     kills: int = 0  # for the same, when memory was nearly exhausted
     losses: int = 0  # of its worker, not of all workers with the warden
+    warden_ends: int = 0  # in a row, while it computed and had journaled nothing
+    ends_warden: bool = False  # it did so again, alone
     began_s: float = 0.0
     pushed_out_by: StopReason | None = None
     out_since_s: float = 0.0
@@ -265,7 +269,7 @@ class World:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
-        run.out_since_s, run.fitted_s, run.needs = self.now_s, self.now_s, 0
+        run.out_since_s, run.fitted_s, run.needs, run.warden_ends = self.now_s, self.now_s, 0, 0
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
@@ -328,6 +332,8 @@ class World:
         if run.slot and run.slot.is_short and not makes_way and not is_own:
             run.short_deaths += cause is ExitCause.OUT_OF_MEMORY
         run.losses += cause is ExitCause.LOST and run.stop is None and not with_warden
+        if run.slot and with_warden and run.stop is None and not run.slot.is_waiting:
+            self._note_warden_end(run, run.slot)
         slot = run.slot
         if slot and run is slot.root and cause in _SHOWS_NEED:
             self.known_kinds.add(run.kind)
@@ -344,6 +350,19 @@ class World:
                 is_endpoints=is_endpoints,
             )
         )
+
+    def _note_warden_end(self, run: Run, slot: Slot) -> None:
+        has_progress = any(member.has_progress for member in slot.members.values())
+        run.warden_ends = 0 if has_progress else run.warden_ends + 1
+        is_shown = slot.is_alone and not slot.was_joined
+        run.ends_warden = is_shown and run.warden_ends > QUEUE.most_losses
+
+    def end_warden(self, host: HostModel) -> None:
+        """All workers end with it; of each slot, the parent's end is told first, as executors do."""
+        for slot in list(host.slots.values()):
+            for run in list(slot.members.values()):
+                if run.slot is slot:
+                    self.end(run, ExitCause.LOST, with_warden=True)
 
     def want_memory(self, run: Run, *, is_urgent: bool) -> None:
         self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))
@@ -461,7 +480,7 @@ class World:
 
     def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:
         """Whether it fits nowhere, even beside nothing else; or may be so, where that cannot be told from here."""
-        held = [each for each in self.runs.values() if each.parent is run and not each.is_isolated and not each.slot]
+        held = [each for each in self.runs.values() if each is not run and not each.slot and run in upwards(each)]
         if run.pushed_out_by is StopReason.FOR_ISOLATED_CHILD and self._waits_with_a_child(run, held):
             return True
         needs = max(run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes)
@@ -645,8 +664,18 @@ class World:
     def _new_slot(self, run: Run, command: StartRun) -> Slot:
         self.numbers += 1
         slot = Slot(command.host, run.priority, self.numbers, self.now_s, command.memory_bytes, command.is_alone, run)
+        for other in self.hosts[command.host].slots.values():
+            other.was_joined = True
         self.hosts[command.host].slots[self.numbers] = slot
         return slot
+
+
+def upwards(run: Run) -> Iterator[Run]:
+    """The run, its parent, and so on, as far as they share a worker."""
+    yield run
+    while run.parent is not None and not run.is_isolated:
+        run = run.parent
+        yield run
 
 
 def _behind(parent_s: float, child_s: float) -> float:

@@ -163,7 +163,12 @@ class RunCommands:
         if command.cause is ExitCause.OUT_OF_MEMORY:
             error = set_aside_in_words(run.first_death, error, is_tried_again=run.kind.oom_retry)
         if command.cause is ExitCause.LOST:
-            error = lost_in_words(error, self._parts.options.queue.most_losses + 1, is_with_parent=run.stop is not None)
+            error = lost_in_words(
+                error,
+                self._parts.options.queue.most_losses + 1,
+                is_with_parent=run.stop is not None,
+                is_with_warden=ended is not None and not ended.is_own,
+            )
         if command.shortage is not None:
             error = shortage_in_words(command.shortage)
         if run.doubtful and command.cause in _CUTS_EFFECTS:

@@ -32,6 +32,7 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
 - After each attempt `exits` decides: the run ends, starts again, or is parked. A crash counts for the circuit of its
   kind; running out of memory does not: such a run is tried once more, with more memory, then set aside with the
   reading, the step and the advice. A run whose limit was below what it was owed comes back: others had that memory.
+  Ends of the warden count against no run, but for one that computed alone.
 - Where workers are held to limits, a reading tells what can be lent to them, and no start is promised more
   (`hosts.host_budget`). One that is nearly full with nothing left to lend has a lower one stop (`relief`).
 - A heartbeat that is stopped makes room for the next at once; one that ignores it is torn down, and a thread is waited

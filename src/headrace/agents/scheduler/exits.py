@@ -11,8 +11,10 @@
     out of memory, or killed alone,         it starts again, and reserves more: others had that memory, and this counts
       and it used less than it was owed     as a preemption, but not where it had to go on after a wait with less
     lost                                    it starts again a few times, as the fault may be its own; then ends as lost,
-                                            and its children in the same worker with it. One whose worker ended with
-                                            the warden starts again: that does not count
+                                            and its children in the same worker with it
+    lost with the warden                    it starts again: any run may have ended it, or none. One that computed then
+                                            and had journaled nothing is suspected: after a few times in a row it starts
+                                            alone, and if the warden ends again, the run ends as lost
     parked, undecided                       it waits on disk for its time, its message or a decision
 
 What a run is owed is what it declares, else a slot's memory as far as the host has it; on its second try, what it
@@ -72,7 +74,7 @@ def decide_after_exit(
             if run.stopping is StopReason.EMERGENCY and was_alone:  # no other run held that memory
                 return _out_of_memory(run, slot, max(event.peak_bytes, slot.in_use_bytes), owed_bytes)
             if not _is_counted(run, event):
-                return ComesBack.AGAIN
+                return _lost_with_warden(run, slot, limits)
             return _stopped(run, cause, limits)
         case _:
             return cause
@@ -106,6 +108,21 @@ def _is_its_own(had_bytes: int, owed_bytes: int) -> bool:
 def _is_counted(run: ScheduledRun, event: AttemptEnded) -> bool:
     """Whether a stop or a loss counts: not where all workers ended with the warden."""
     return event.is_own or run.stopping is not None
+
+
+def _lost_with_warden(run: ScheduledRun, slot: Slot, limits: QueueLimits) -> ExitCause | ComesBack:
+    """Blame a run for the end of the warden only where it computed alone (`hosts.needs`): others may be the cause."""
+    if slot.is_waiting:
+        return ComesBack.AGAIN
+    if run.has_progress or any(other.has_progress for other in slot.running.values()):
+        run.warden_ends = 0
+        return ComesBack.AGAIN
+    run.warden_ends += 1
+    return ExitCause.LOST if _ends_the_warden(run, slot, limits) else ComesBack.AGAIN
+
+
+def _ends_the_warden(run: ScheduledRun, slot: Slot, limits: QueueLimits) -> bool:
+    return slot.is_alone and not slot.was_joined and run.warden_ends > limits.most_losses
 
 
 def _stopped(run: ScheduledRun, cause: ExitCause, limits: QueueLimits) -> ExitCause | ComesBack:

@@ -92,6 +92,9 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
                 return True
             if _is_too_large_now(state, run, now_s):
                 return _put_off_or_give_up(state, run, now_s)
+            if len(places) < len(state.hosts) and not _fits_alone(places):
+                _make_surveys_rest(state)  # only where pressure keeps it out there is enough for it
+                return False
             _throttle_surveys(places, now_s, only_where_idle=not is_turn)
             if is_turn:
                 _make_room(state, run, places, heads[number:], now_s)
@@ -301,6 +304,10 @@ def _bring_back_what_fits(state: SchedulerState) -> None:
             return
         state.queue.bring_back(run)
         state.enqueue(run)
+
+
+def _fits_alone(places: list[Place]) -> bool:
+    return any(need.memory_bytes <= host.memory.room_alone_bytes() for host, need in places)
 
 
 def _needed_bytes(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> int:

@@ -105,8 +105,10 @@ def _note_steady(state: SchedulerState, host: Host, slot: Slot) -> None:
     if not slot.is_after_death:  # it may have been promised more than its kind needs
         needed_bytes = _kept_bytes(state, slot)
         if needed_bytes < slot.reserved_bytes:
-            slot.reserved_bytes, leader = needed_bytes, slot.leader
+            slot.reserved_bytes = needed_bytes
             host.memory.charge_anew(slot)
+        if needed_bytes < slot.promised_bytes:  # what was reserved for it since, as it grew, was promised to nobody
+            slot.promised_bytes, leader = needed_bytes, slot.leader
             state.commands.append(ReserveLess(id=leader.id, epoch=leader.epoch, memory_bytes=needed_bytes))
 
 

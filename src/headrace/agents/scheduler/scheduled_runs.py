@@ -42,6 +42,7 @@ class ScheduledRun(Struct, eq=False):
     preemptions: int
     deaths: int
     losses: int = 0
+    warden_ends: int = 0  # in a row, of attempts in which it computed and journaled nothing
     phase: RunPhase = WAITING
     slot: Slot | None = None
     started_s: float | None = None
@@ -106,7 +107,8 @@ class Slot(Struct, eq=False):
     running: dict[int, ScheduledRun] = {}
     is_patient: bool = False  # its runs were told to stop at their next step, however long that takes
     is_estimate: bool = False  # what it reserved at its start
-    promised_bytes: int = 0  # the same, whatever was reserved since
+    promised_bytes: int = 0  # the same, however it has grown since
+    was_joined: bool = False  # though it is alone, by CRITICAL work or a child
     steady_bytes: int = 0  # its use when it last grew noticeably
     steady_since_s: float = 0.0
     is_measured: bool = False

@@ -10,6 +10,7 @@ from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.events import KillRun, PreemptRun, SchedulerCommand, StopReason
 from headrace.agents.scheduler.heartbeats import Heartbeats
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.needs import must_be_alone
 from headrace.agents.scheduler.hosts.reservations import Reservations
 from headrace.agents.scheduler.run_queue import RunQueue
 from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
@@ -58,17 +59,16 @@ class SchedulerState:
         return False
 
     def enqueue(self, run: ScheduledRun) -> None:
-        """Put a run in line. One that ran out of memory, or was preempted too often, waits aside: it needs more than
-        others leave. A CRITICAL one makes room for itself.
+        """Put a run in line. One that ran out of memory, or has to be alone, waits aside: it needs more than others
+        leave. A CRITICAL one makes room for itself.
         """
-        run.is_aside = run.priority is not CRITICAL and (run.has_died or self._is_often_preempted(run))
+        run.is_aside = run.priority is not CRITICAL and (run.has_died or self._must_be_alone(run))
         self.queue.add(run)
 
-    def _is_often_preempted(self, run: ScheduledRun) -> bool:
-        for host in self.hosts.values():  # noqa: SIM110 - any() takes thrice the time where there is one host
-            if run.preemptions >= host.limits.most_preemptions:
-                return True
-        return False
+    def _must_be_alone(self, run: ScheduledRun) -> bool:
+        if not run.preemptions and not run.warden_ends:
+            return False
+        return any(must_be_alone(self.limits, run, host) for host in self.hosts.values())
 
     def expected_wait_s(self, level: Priority) -> float:
         """Estimate the wait: the runs before it, by the time that runs took lately, by the number of slots."""

@@ -30,12 +30,13 @@ def set_aside_in_words(first: str, last: str, *, is_tried_again: bool) -> str:
     return f"{what}. Give it more ({options}), or keep large data in ctx.spool().{separator}{trace}"
 
 
-def lost_in_words(reason: str, tries: int, *, is_with_parent: bool) -> str:
+def lost_in_words(reason: str, tries: int, *, is_with_parent: bool, is_with_warden: bool) -> str:
     """Say of a run that was lost for good how often it was tried."""
     if is_with_parent:
         return reason or "the worker that it shared with its parent was lost too often"
     facts, separator, trace = reason.partition("\n\n")
-    return f"{facts.rstrip('.')}; it was tried {tries} times{separator}{trace}"
+    alone = ", at last alone, and journaled nothing meanwhile: it seems to end the warden" if is_with_warden else ""
+    return f"{facts.rstrip('.')}; it was tried {tries} times{alone}{separator}{trace}"
 
 
 def in_step(step: str) -> str:

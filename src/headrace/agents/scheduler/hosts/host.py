@@ -112,6 +112,9 @@ class Host:
         return computing < self.slots_now()
 
     def enter(self, slot: Slot) -> None:
+        if self._alone:
+            for other in self.slots.values():
+                other.was_joined = True
         self.slots[slot.number] = slot
         self._per_priority[slot.priority] += 1
         self.computing += 1

@@ -9,7 +9,8 @@
                                           a slot's memory, or twice what it declares where that is more
     others had the memory that it needed  at least what it then needed
 
-In all that is at most what the host has beside nothing else: who declares more, or was preempted too often, is alone.
+In all that is at most what the host has beside nothing else: who declares more, was preempted too often, or may be
+what ends the warden, is alone.
 A small sample says little about the next run: within `min_run_s` at most twice as many runs start by an estimate as
 were seen. Does not cover: whether there is room (`host`).
 """
@@ -59,12 +60,18 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
         asked_bytes, is_estimate = max(asked_bytes, retry_bytes), False
     elif run.declared_bytes is None and limits.most_run_bytes is not None:
         asked_bytes = min(asked_bytes, limits.most_run_bytes)  # a second try that had more has taught more
-    is_alone = run.preemptions >= host.limits.most_preemptions
+    is_alone = (run.preemptions or run.warden_ends) and must_be_alone(limits, run, host)
     if asked_bytes > there_bytes:
         least_bytes = known_bytes if has_died else 0
         asked_bytes = max(there_bytes, run.declared_bytes or limits.least_run_bytes, least_bytes)
         is_alone = is_alone or run.declared_bytes is not None
-    return Need(asked_bytes, is_alone, is_estimate)
+    return Need(asked_bytes, bool(is_alone), is_estimate)
+
+
+def must_be_alone(limits: QueueLimits, run: ScheduledRun, host: Host) -> bool:
+    """Whether the run was preempted too often, or may be what ends the warden: alone, that shows."""
+    is_suspected = run.warden_ends > 0 and run.warden_ends >= limits.most_losses
+    return is_suspected or run.preemptions >= host.limits.most_preemptions
 
 
 def is_enough_seen(reservations: Reservations, run: ScheduledRun, host: Host, now_s: float) -> bool:
