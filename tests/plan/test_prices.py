@@ -1,3 +1,6 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,17 @@ def test_a_model_on_this_machine_is_free(name: str):
 
 def test_a_known_model_s_price_is_looked_up():
     assert price_of(Model("gpt-4o")) == Price(2.5, 10.0, 1.25)
+
+
+def test_surveys_that_begin_together_look_a_price_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    python, called = tmp_path / "python", tmp_path / "called"
+    python.write_text(f'#!/bin/sh\necho >> {called}\nsleep 0.3\necho \'{{"input": 1.0, "output": 2.0}}\'\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(price_of, [Model("asked-together", base_url="http://localhost:1/v1")] * 8))
+    assert found == [Price(1.0, 2.0)] * 8
+    assert called.read_text() == "\n"
 
 
 def test_a_model_that_nobody_knows_has_no_price_which_is_not_zero():

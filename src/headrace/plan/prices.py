@@ -1,12 +1,14 @@
 """Prices of a model's tokens, given with the model or looked up, in US dollars per million tokens.
 
-A look-up loads genai-prices (the extra `prices`, 41 MB) in a process of its own, once per model, before the run.
+A look-up loads genai-prices (the extra `prices`, 41 MB) in a process of its own, once per model, before the run;
+one process at a time.
 Does not cover: what calls took (survey.record), or stopping at a budget (interviews.run).
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +20,7 @@ from headrace.survey.model import Model
 _MILLION = 1_000_000
 _FREE = frozenset({"local", "test"})
 _LOOK_UP_WITHIN_S = 30.0
+_one_at_a_time = threading.Lock()
 # Some prices rise with the length of a prompt: a short one has the usual price.
 _PROGRAM = """
 import sys
@@ -49,7 +52,10 @@ def price_of(model: Model) -> Price | None:
     given = model.parameters.get("price")
     if given is not None:
         return _given(model.name, given)
-    return Price(0.0, 0.0) if model.service_name in _FREE else _looked_up(model.name, model.service_name)
+    if model.service_name in _FREE:
+        return Price(0.0, 0.0)
+    with _one_at_a_time:  # surveys that begin together ask for the same model, and each process takes 41 MB
+        return _looked_up(model.name, model.service_name)
 
 
 def _given(name: str, given: Any) -> Price:
