@@ -126,6 +126,16 @@ def test_rules_that_cannot_be_read_do_not_keep_answers_away(tmp_path):
     assert any(note.startswith("rules, memory and groups of the survey") for note in notes)
 
 
+def test_a_text_that_names_what_nobody_has_keeps_its_answers(tmp_path):
+    held = held_in("results.json.gz")
+    held["survey"]["questions"][4]["question_text"] = "Why, {{ nickname }}?"
+    with noted() as notes:
+        results = Results.from_edsl(held, tmp_path / "x.run")
+    assert len(results) == 8
+    assert "asking it again, unless the survey is changed: Question 'why'" in notes[-1]
+    assert Job.open(tmp_path / "x.run").survey["why"].question_text == "Why, {{ nickname }}?"
+
+
 def test_pairs_of_many_agents_and_scenarios_are_refused_before_they_take_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.edsl_files.results_import._MOST_COMBINATIONS", 7)
     with pytest.raises(EdslFileError, match="8 results of 2 agents, 2 scenarios and 1 models are 8 combinations"):

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from headrace import Agent, AgentList, Job, Model, QuestionFreeText, QuestionNumerical, QuestionYesNo, Results, Survey
+from headrace import (
+    Agent,
+    AgentList,
+    Job,
+    Model,
+    QuestionFreeText,
+    QuestionLinearScale,
+    QuestionNumerical,
+    QuestionYesNo,
+    Results,
+    Survey,
+)
 from headrace.edsl_files.results_writing import edsl_trait_name
 from headrace.errors import InvalidInput, OptionError
 from tests.edsl_files.data_files import DATA, held_in, noted
@@ -113,4 +124,28 @@ def test_a_mapped_job_is_free_text(tmp_path):
     assert [one["scenario"]["text"] for one in held["data"]] == ["a", "b"]
     assert [one["answer"] for one in held["data"]] == [{name: "good"}, {name: "good"}]
     assert held["survey"]["questions"][0]["question_type"] == "free_text"
-    assert "it is free text" in notes[0]
+    assert "free text for EDSL: its kind is not there" in notes[0]
+
+
+def test_settings_that_edsl_would_refuse_do_not_keep_a_file_from_loading(tmp_path):
+    scale = {"question_text": "?", "question_options": [1, 2, 3]}
+    survey = Survey(
+        [
+            QuestionLinearScale(question_name="a", option_labels={1: "low"}, **scale),
+            QuestionLinearScale(question_name="b", option_labels={1: "low", 3: "high"}, **scale),
+            QuestionLinearScale(question_name="c", question_text="?", question_options=[3, 2, 1]),
+        ]
+    )
+    results = survey.by(Model("test", canned_response="1")).run(tmp_path / "x.run", progress_bar=False)
+    with noted() as notes:
+        asked = written(results, tmp_path / "x.json")["survey"]["questions"]
+    assert [(each["question_type"], "option_labels" in each) for each in asked] == [
+        ("linear_scale", False),
+        ("linear_scale", True),
+        ("free_text", False),
+    ]
+    assert len(notes) == 2
+    named = Survey([QuestionFreeText(question_name="my_comment", question_text="?")])
+    results = named.by(Model("test")).run(tmp_path / "y.run", progress_bar=False)
+    with pytest.raises(InvalidInput, match="EDSL takes no question called 'my_comment'"):
+        results.to_edsl(tmp_path / "y.json")

@@ -22,7 +22,7 @@ from headrace.edsl_files.model_reading import models_of
 from headrace.edsl_files.placed_results import PlacedResults
 from headrace.edsl_files.result_rows import ResultRows
 from headrace.edsl_files.survey_reading import survey_in
-from headrace.errors import EdslFileError, OptionError
+from headrace.errors import EdslFileError, OptionError, SurveyError
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
@@ -139,12 +139,18 @@ def _job(given: Any, survey: Survey, placed: PlacedResults, notes: CarriedOver, 
         )
     path = Path(given) if isinstance(given, (str, Path)) and notes.place == str(given) else None
     data = EdslData(iter(()), notes, path)
-    return Job(
+    job = Job(
         survey,
         agents=AgentList(agents_of(placed.items("agent"), notes)),
         scenarios=ScenarioList(scenarios_of(placed.items("scenario"), notes, files)),
         models=ModelList(models_of(placed.items("model"), data)),
     )
+    try:
+        job.settle_names()
+    except SurveyError as error:  # EDSL asks with nothing in place of a field that nobody has
+        notes.note(f"asking it again, unless the survey is changed: {error.message[:300]}")
+        job.origin = files  # its names stay as they are: it was asked already
+    return job
 
 
 def _second_pass(given: Any, job: Job, placed: PlacedResults, notes: CarriedOver, making: Path) -> None:

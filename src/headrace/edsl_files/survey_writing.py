@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 from headrace.edsl_files.carried_over import KNOWN_VERSION, CarriedOver
+from headrace.edsl_files.taken_settings import fits_labels, refused_name, refused_settings
+from headrace.errors import InvalidInput
 from headrace.expressions import Expression
 from headrace.survey.flow.rules import Rule
 from headrace.survey.questions import Question
@@ -63,8 +67,8 @@ def survey_as_edsl(survey: Survey, notes: CarriedOver) -> dict[str, Any]:
 
 
 def question_kind(question: Question) -> str:
-    """The kind that EDSL has for it."""
-    return "free_text" if question.kind in _NOT_THERE else question.kind
+    """The kind that EDSL has for it: free text where it has none, or would refuse it."""
+    return "free_text" if question.kind in _NOT_THERE or _refused(question) else question.kind
 
 
 def _asked(survey: Survey, notes: CarriedOver) -> list[dict[str, Any]]:
@@ -85,17 +89,33 @@ def _instruction(given: Instruction | ChangeInstruction) -> dict[str, Any]:
 
 
 def _question(question: Question, notes: CarriedOver) -> dict[str, Any]:
-    name = question.question_name
+    name, kind = question.question_name, question_kind(question)
+    if refused_name(name):
+        raise InvalidInput(f"EDSL takes no question called {name!r}.", fix="Leave it out, or rename it in the survey.")
     head = {"question_name": name, "question_text": question.question_text}
-    if question.kind in _NOT_THERE:
-        notes.note(f"question {name!r} is of the kind {question.kind!r}, which EDSL has not as a file: it is free text")
-        return {**head, "question_type": "free_text", **marks("QuestionBase")}
     if question.model is not None:
         notes.note(f"question {name!r}: a model of its own")
-    hidden = _NOT_TAKEN.get(question.kind, frozenset()) | {"model"}
-    kept = {each: value for each, value in question.to_dict().items() if each not in hidden}
-    kept.pop("kind")
-    return {**head, **kept, "question_type": question_kind(question), **marks("QuestionBase")}
+    if kind != question.kind:
+        why = _refused(question) or "its kind is not there"
+        notes.note(f"question {name!r} is of the kind {question.kind!r}, and free text for EDSL: {why}")
+        return {**head, "question_type": kind, **marks("QuestionBase")}
+    kept = _settings(question)
+    if "option_labels" in kept and not fits_labels(kept["option_labels"], kept.get("question_options")):
+        notes.note(
+            f"question {name!r}: labels of its options, which EDSL wants for the first and the last one at least"
+        )
+        del kept["option_labels"]
+    return {**head, **kept, "question_type": kind, **marks("QuestionBase")}
+
+
+def _settings(question: Question) -> dict[str, Any]:
+    hidden = _NOT_TAKEN.get(question.kind, frozenset()) | {"model", "kind"}
+    plain = msgspec.to_builtins({each: value for each, value in question.to_dict().items() if each not in hidden})
+    return cast("dict[str, Any]", plain)
+
+
+def _refused(question: Question) -> str | None:
+    return None if question.kind in _NOT_THERE else refused_settings(question.kind, _settings(question))
 
 
 def _rules(survey: Survey, notes: CarriedOver) -> list[dict[str, Any]]:
