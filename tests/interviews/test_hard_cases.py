@@ -28,9 +28,10 @@ from headrace.errors import HeadraceError, Interrupted, ListError, RunFileBusy, 
 from headrace.executor import Batch
 from headrace.exit_causes import ExitCause
 from headrace.interviews import standalone
-from headrace.interviews.contract import Chunk, ChunkEnded, Rows
+from headrace.interviews.contract import Chunk, ChunkEnded, Observed, Rows
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.interview_outbox import InterviewOutbox
+from headrace.models.limiter import EndpointState
 from headrace.models.provider import Request
 from headrace.store.run_file.rows import Row, Status
 from headrace.survey.record import AnswerRecord, AnswerState, Usage, encode_record
@@ -133,6 +134,21 @@ def test_endings_do_not_wait_for_other_chunks():
     events = asyncio.run(first_batch()).events
     assert [event.id for event in events if isinstance(event, Rows)] == [0, 1]
     assert [event.id for event in events if isinstance(event, ChunkEnded)] == [0, 1]
+
+
+def test_a_model_that_was_closed_for_a_moment_is_told_to_have_been() -> None:
+    """Or a run that left interviews for it ends incomplete, and nothing says why."""
+    outbox = InterviewOutbox()
+    for state in (EndpointState.HELD, EndpointState.CLOSED, EndpointState.OPEN, EndpointState.HELD, EndpointState.OPEN):
+        outbox.observe(0, state, state.name)
+    outbox.observe(1, EndpointState.HELD, "")
+    outbox.observe(1, EndpointState.OPEN, "")
+
+    async def first_batch() -> Batch:
+        return await anext(outbox.batches())
+
+    told = [(event.model, event.state) for event in asyncio.run(first_batch()).events if isinstance(event, Observed)]
+    assert told == [(0, EndpointState.CLOSED), (0, EndpointState.OPEN), (1, EndpointState.OPEN)]
 
 
 class Stammering(InlineExecutor):

@@ -69,7 +69,7 @@ class InterviewOutbox(Outbox[InterviewEvent]):
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
         self._ended: list[tuple[Chunk, ExitCause]] = []
-        self._states: dict[int, tuple[EndpointState, str]] = {}
+        self._states: dict[int, list[tuple[EndpointState, str]]] = {}
         self._enough = asyncio.Event()
         self._waiting_rows = 0
 
@@ -99,7 +99,11 @@ class InterviewOutbox(Outbox[InterviewEvent]):
         self._ready.set()
 
     def observe(self, model: int, state: EndpointState, reason: str) -> None:
-        self._states[model] = state, reason  # only the latest matters
+        """Only the latest state matters, and whether it was closed before: what was in flight then is left."""
+        held = self._states.setdefault(model, [])
+        if held and held[-1][0] is not EndpointState.CLOSED:
+            held.pop()
+        self._states[model] = [*held[-1:], (state, reason)]
         self._ready.set()
 
     def fail(self, error: BaseException) -> None:
@@ -145,8 +149,9 @@ class InterviewOutbox(Outbox[InterviewEvent]):
             self.free_with_last(held_bytes)
 
     def _collect_states(self) -> None:
-        for model, (state, reason) in self._states.items():
-            self.add(Observed(id=0, epoch=0, seq=0, model=model, state=state, reason=reason))
+        for model, states in self._states.items():
+            for state, reason in states:
+                self.add(Observed(id=0, epoch=0, seq=0, model=model, state=state, reason=reason))
         self._states.clear()
 
     def _collect_answers(self) -> None:

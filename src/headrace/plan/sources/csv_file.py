@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace.display import counted
-from headrace.errors import ListError
+from headrace.errors import ListError, spelled
 from headrace.expressions import ColumnKind
 from headrace.plan.census import FieldCensus
 from headrace.plan.sources.hashed_file import HashedFile, marked_digest
@@ -143,8 +143,11 @@ class CsvSource:
     def _ragged(self, line: int, cells: int, width: int) -> ListError:
         return ListError(
             f"{self.path}, line {line}: {counted(cells, 'cell')} where the header has {width}.",
-            fix=f"Give every row as many cells as the header; quote cells that contain {self._delimiter!r}, which"
-            " separates cells here (delimiter= names another).",
+            fix=spelled(
+                f"Give every row as many cells as the header; quote cells that contain {self._delimiter!r}, which"
+                " separates cells here ({delimiter} names another).",
+                delimiter=None,
+            ),
         )
 
     def _checked_width(self, header: Sequence[str]) -> int:

@@ -11,13 +11,14 @@ from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
-from headrace.errors import ListError
+from headrace.errors import ListError, spelled
 from headrace.plan.sources.hashed_file import HashedFile
 
 LONGEST_CELL = 16_000_000  # the same; the library that reads CSV holds four bytes for each letter
 LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
 NO_ROWS = "Is it the right file? Rows end with a line end."
 _LONG_LINE = 1_000_000
+_ANOTHER = spelled("Name its encoding, like {encoding}, or save it as UTF-8.", encoding="cp1252")
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -56,13 +57,13 @@ def undecodable(path: Path, encoding: str) -> ListError:
     """The error that names the first line that is not in the encoding. A decoder reads blocks, and does not know it."""
     named = "UTF-8" if encoding.startswith("utf-8") else encoding
     if encoding.startswith("utf-16"):  # a line end is two bytes
-        return ListError(f"{path} is not {named}.", fix='Name its encoding: encoding="cp1252", or save it as UTF-8.')
+        return ListError(f"{path} is not {named}.", fix=_ANOTHER)
     with HashedFile(path) as file:
         for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE), b""), 1):
             try:
                 line.decode(encoding)
             except UnicodeDecodeError as error:
                 shown = line[max(0, error.start - 10) : error.end + 5].decode("cp1252", "replace").strip()
-                fix = f'Name its encoding: if {shown!r} looks right, encoding="cp1252". Or save it as UTF-8.'
-                return ListError(f"{path}, line {number} is not {named}.", fix=fix)
-    return ListError(f"{path} is not {named}.", fix='Name its encoding: encoding="cp1252", or save it as UTF-8.')
+                fix = f"Name its encoding: if {shown!r} looks right, {{encoding}}. Or save it as UTF-8."
+                return ListError(f"{path}, line {number} is not {named}.", fix=spelled(fix, encoding="cp1252"))
+    return ListError(f"{path} is not {named}.", fix=_ANOTHER)
