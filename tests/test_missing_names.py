@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace import Agent, AgentList, Model, Question, QuestionFreeText, Results, Survey
+from headrace import Model, Question, QuestionFreeText, Results, ScenarioList, Survey
 from headrace.errors import NotInHeadrace
 
 
@@ -35,7 +35,7 @@ def test_surveys_questions_jobs_and_lists_say_it_too():
         (survey, "next_question", "show_rules"),
         (survey["q"], "add_question", r"Survey\(\["),
         (survey.by(), "show_flow", r"job\.survey"),
-        (AgentList([Agent()]), "join", "pandas"),
+        (ScenarioList(), "join", "inner_join"),
         (Model("test"), "to_yaml", r"save\(path\)"),
     ):
         with pytest.raises(AttributeError, match=way):

@@ -136,10 +136,9 @@ _WAYS: dict[str, dict[str, str]] = {
     },
     "RowList": {
         "from_urls": _FROM_FILES,
-        **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "to_excel", "to_polars", "flatten"), _IN_PANDAS),
+        **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "flatten"), _IN_PANDAS),
         **dict.fromkeys(
-            ("join", "inner_join", "left_join", "right_join", "join_multiple"),
-            "Join data frames in pandas, and make the list of the rows: from_source(frame).",
+            ("join", "join_multiple"), 'inner_join(other, by="city"), left_join, right_join; again for a third.'
         ),
         **dict.fromkeys(("keys", "relevant_columns"), "The names of its fields: parameters, or trait_keys of agents."),
         "num_observations": "len(...) is how many there are.",

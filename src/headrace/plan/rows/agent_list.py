@@ -15,6 +15,7 @@ from headrace.plan.identity import digest
 from headrace.plan.rows import row_shape
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import snake_names
+from headrace.plan.rows.joined_lists import JoinKind
 from headrace.plan.rows.list_readers import AgentParts, OpenRows
 from headrace.plan.rows.row_list import RowList
 from headrace.plan.rows.scenario_list import ScenarioList
@@ -139,6 +140,20 @@ class AgentList(RowList[Agent]):
         return cls._of_scenarios(scenarios, name_field, codebook, instructions)
 
     @classmethod
+    def from_nested_dict(
+        cls, data: Mapping[str, Any], id_field: str | None = None, codebook: Mapping[str, str] | None = None
+    ) -> Self:
+        """What `ScenarioList.from_nested_dict` reads, as agents; names as in `from_csv`."""
+        return cls._of_scenarios(ScenarioList.from_nested_dict(data, id_field), None, codebook, None)
+
+    @classmethod
+    def from_results(cls, results: Any, *columns: str) -> Self:
+        """One agent for each interview of a run, with these columns of its results as traits; by default the agent's
+        own traits and name, and the answers.
+        """
+        return results.select(*columns or ("agent.*", "answer.*")).to_agent_list()
+
+    @classmethod
     def example(cls, randomize: bool = False, codebook: Mapping[str, str] | None = None) -> Self:
         """Two agents to try things out with."""
         return cls([Agent.example(randomize), Agent.example(randomize)], codebook)
@@ -234,6 +249,13 @@ class AgentList(RowList[Agent]):
             return self._made(agent.add_trait(trait, values) for agent in self.copies())
         rows = row_shape.with_values(self._rows(), trait, cast("Iterable[Any]", values), self.what)
         return self._from_rows(rows)
+
+    def join(self, other: Self, join_type: str = "inner") -> Self:
+        """Agents of both lists that have one name, with the traits of both: `"inner"`, `"left"` or `"right"`."""
+        kinds = {kind.value: kind for kind in JoinKind}
+        if join_type not in kinds:
+            raise ListError(f"There is no join {join_type!r}.", fix=nearest(join_type, kinds))
+        return self._joining(other, NAME, kinds[join_type])
 
     def remove_trait(self, trait: str) -> Self:
         """Each agent without a trait."""

@@ -1,4 +1,4 @@
-"""Equal rows of a list together: `unique`, `tally` and `group_by`, in the memory of one group.
+"""Equal rows of a list together: `unique`, `tally`, `group_by`, `pivot` and `collapse`, in the memory of one group.
 
 Rows are sorted by what makes them equal, on disk where they are many (row_order), and what is made of each group comes
 in the order in which the groups were first met.
@@ -36,6 +36,31 @@ def aggregated(
 ) -> Iterator[Fields]:
     """A row for each combination of values, with the fields that the function makes of the lists of the variables."""
     return _ranked(_made(list(group), names, variables, function) for group in _groups(rows, _values(names)))
+
+
+def pivoted(rows: Iterable[Fields], names: Sequence[str], variable: str, value: str) -> Iterator[Fields]:
+    """A row for each combination of values, with a field for each row of it: named by one field, of another's value."""
+
+    def made(group: list[Fields]) -> _Placed:
+        first, rows = group[0], [held[_ROW] for held in group]
+        fields = {str(row.get(variable)): row.get(value) for row in rows}
+        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **fields}
+
+    return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
+
+
+def collapsed(
+    rows: Iterable[Fields], names: Sequence[str], field: str, join: Callable[[list[Any]], Any], count_name: str | None
+) -> Iterator[Fields]:
+    """A row for each combination of the other fields, with one value that `join` makes of the field's values."""
+
+    def made(group: list[Fields]) -> _Placed:
+        first = group[0]
+        count = {} if count_name is None else {count_name: len(group)}
+        value = join([held[_ROW].get(field) for held in group])
+        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, field: value, **count}
+
+    return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
 
 
 def _values(names: Sequence[str]) -> Callable[[Fields], list[Any]]:

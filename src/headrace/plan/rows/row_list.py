@@ -17,24 +17,26 @@ from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_tabl
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.rows import row_groups, row_order, row_shape
 from headrace.plan.rows.derived import DerivedRows, depth_of, fields_of, shallow, spooled
+from headrace.plan.rows.joined_lists import JoinKind, joined_rows
+from headrace.plan.rows.list_exports import ListExports
 from headrace.plan.rows.list_readers import ListReaders
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources.row_source import FileSource, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
+from headrace.survey.people.agent_settings import SETTINGS
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields, decode_fields, encode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.rows.row_table import RowTable
-    from headrace.results.export.pandas_frames import DataFrame
 
 Item = TypeVar("Item", Agent, Scenario)
 
 
-class RowList(HostedVerbs, ListReaders, Generic[Item]):
+class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
     """A list whose items are read one by one from their source. An iterator is consumed once, here.
 
     What a `for` loop changes in an item changes the list: `for agent in agents: agent.instruction = "Be brief."` An
@@ -223,6 +225,34 @@ class RowList(HostedVerbs, ListReaders, Generic[Item]):
         self._check_known(names, ())
         return self._derived(lambda rows: row_shape.expanded(rows, names, number_field=number_field))
 
+    def chunk(
+        self,
+        field: str,
+        num_words: int | None = None,
+        num_lines: int | None = None,
+        include_original: bool = False,
+        hash_original: bool = False,
+    ) -> Self:
+        """One item for each part of a text: so many words, or lines. `<field>_chunk` numbers the parts,
+        `<field>_char_count` and `<field>_word_count` measure them; `<field>_original` has the whole, or its MD5.
+        """
+        self._check_known([field], ())
+        size = row_shape.ChunkSize.checked(num_words, num_lines)
+        original = row_shape.Original.of(is_kept=include_original, as_hash=hash_original)
+        return self._derived(lambda rows: row_shape.chunked(rows, field, size, original))
+
+    def inner_join(self, other: Self, by: str | Sequence[str]) -> Self:
+        """The pairs of items of both lists that have the same values in these fields, as in SQL."""
+        return self._joining(other, by, JoinKind.INNER)
+
+    def left_join(self, other: Self, by: str | Sequence[str]) -> Self:
+        """`inner_join`, and this list's items without a partner, with None in the other's fields."""
+        return self._joining(other, by, JoinKind.LEFT)
+
+    def right_join(self, other: Self, by: str | Sequence[str]) -> Self:
+        """`inner_join`, and the other list's items without a partner, with None in this list's fields."""
+        return self._joining(other, by, JoinKind.RIGHT)
+
     def filter_na(self, fields: str | Sequence[str] = "*") -> Self:
         """The items that miss no value, in any field or in these: None, NaN, "nan", "none" and "null" are missing."""
         names = None if fields == "*" else given_names((fields,))
@@ -293,18 +323,6 @@ class RowList(HostedVerbs, ListReaders, Generic[Item]):
         if tablefmt not in (None, "rich"):
             raise ListError(f"table() has no format {tablefmt!r}.", fix=f"Write print(format={tablefmt!r}).")
         return self._table().chosen(fields, pretty_labels or {}, max_rows)
-
-    def to_pandas(self, lists_as_strings: bool = False) -> DataFrame:
-        """All items in memory, as a data frame with a column for each field; agents' names are in `agent_name`."""
-        return self._table().to_pandas(lists_as_strings=lists_as_strings)
-
-    def to_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
-        """Write a header and a line for each item, which `from_csv` reads; parameters as those of `Results.to_csv`."""
-        return self._table().to_csv(path, escape_formulas=escape_formulas)
-
-    def to_jsonl(self, path: str | Path) -> Path:
-        """Write a JSON object for each item, which `from_jsonl` reads."""
-        return self._table().to_jsonl(path)
 
     def to(self, survey: Any) -> Any:
         """A job that asks these of a survey, a question or a job: `agents.to(survey)` is `survey.by(agents)`."""
@@ -391,6 +409,21 @@ class RowList(HostedVerbs, ListReaders, Generic[Item]):
             return (decode_fields(spool.row(position)) for position in positions)
 
         return self._deriving(picked, source.field_names)
+
+    def _joining(self, other: Self, by: str | Sequence[str], kind: JoinKind) -> Self:
+        if not isinstance(other, type(self)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"A list of {self.what}s is joined with a {type(other).__name__}.", fix="Give such a list.")
+        names = given_names((by,) if isinstance(by, str) else tuple(by))
+        for listed in (self, other):
+            check_known(names, listed._expression_names(), f"No {self.what} of the list has a")
+        left, right = shallow(self.source), shallow(other.source)
+        both = [[name for name in each.field_names if name != SETTINGS] for each in (left, right)]
+
+        def joined() -> Iterator[Fields]:
+            theirs = ({name: row[name] for name in row if name != SETTINGS} for row in fields_of(right))
+            return joined_rows(fields_of(left), theirs, names, kind, (both[0], both[1]))
+
+        return self._deriving(joined, [*dict.fromkeys([*both[0], *both[1]])])
 
     def _given(self, other: Any) -> Iterable[Item]:
         """The items of another list of this kind, or one item."""

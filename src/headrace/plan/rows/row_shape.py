@@ -5,12 +5,15 @@ Covers: expanding lists into rows, joining and splitting fields, filling gaps. D
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from headrace.errors import ListError
+from headrace.survey.files.file_store import FileStore
 from headrace.survey.values import Fields
 
 _ENDED = object()
@@ -124,3 +127,66 @@ def unpivoted(rows: Iterable[Fields], ids: Sequence[str], names: Sequence[str]) 
         kept = {name: fields.get(name) for name in ids}
         for name in names:
             yield {**kept, "variable": name, "value": fields.get(name)}
+
+
+class ChunkSize(NamedTuple):
+    """How long the parts of a text are, in words or in lines."""
+
+    pieces: int
+    is_lines: bool
+
+    @classmethod
+    def checked(cls, num_words: int | None, num_lines: int | None) -> ChunkSize:
+        given = [(count, count is num_lines) for count in (num_words, num_lines) if count is not None]
+        if len(given) != 1:
+            raise ListError("A text is cut by words or by lines.", fix="Give num_words= or num_lines=, one of them.")
+        count = given[0][0]
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"A text cannot be cut into parts of {count!r}.", fix="Give a whole number from 1 on.")
+        return cls(count, num_lines is not None)
+
+    def parts(self, text: str) -> Iterator[str]:
+        pieces, between = (text.split("\n"), "\n") if self.is_lines else (text.split(), " ")
+        return (between.join(pieces[first : first + self.pieces]) for first in range(0, len(pieces), self.pieces))
+
+
+class Original(Enum):
+    """What each part of a text keeps of the whole."""
+
+    NOTHING = "nothing"
+    WHOLE = "whole"
+    HASH = "hash"
+
+    @classmethod
+    def of(cls, *, is_kept: bool, as_hash: bool) -> Original:
+        return cls.NOTHING if not is_kept else cls.HASH if as_hash else cls.WHOLE
+
+
+def chunked(rows: Iterable[Fields], name: str, size: ChunkSize, original: Original) -> Iterator[Fields]:
+    """One row for each part of the text in a field, with the part's number and length; a file's text is cut too."""
+    for position, fields in enumerate(rows):
+        text = fields.get(name)
+        text = text.text if isinstance(text, FileStore) else text
+        if not isinstance(text, str):
+            raise ListError(
+                f"Row {position}: {name!r} is no text.", fix="Filter such rows out, or choose a field of texts."
+            )
+        whole: Fields = {}
+        if original is not Original.NOTHING:
+            is_hash = original is Original.HASH
+            whole[f"{name}_original"] = (
+                hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() if is_hash else text
+            )
+        for number, part in enumerate(size.parts(text)):
+            counts = {f"{name}_char_count": len(part), f"{name}_word_count": len(part.split())}
+            yield {**fields, name: part, f"{name}_chunk": number, **counts, **whole}
+
+
+def zipped(rows: Iterable[Fields], keys: str, values: str, new: str) -> Iterator[Fields]:
+    """Each row with a dict in a new field, of the items of two lists."""
+    for position, fields in enumerate(rows):
+        pair = fields.get(keys), fields.get(values)
+        if not all(isinstance(each, list) for each in pair):
+            raise ListError(f"Row {position}: {keys!r} and {values!r} are no lists.", fix="Zip two fields of lists.")
+        names, held = cast("tuple[list[Any], list[Any]]", pair)
+        yield {**fields, new: dict(zip(map(str, names), held, strict=False))}

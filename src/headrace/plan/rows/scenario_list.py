@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from headrace.errors import ListError
-from headrace.plan.rows import row_groups, row_shape
+from headrace.plan.rows import row_combinations, row_groups, row_shape
 from headrace.plan.rows.data_frames import is_data_frame, records
+from headrace.plan.rows.derived import spooled
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.file_rows import file_at, files_of
 from headrace.plan.rows.given_sources import given_source, snake_names
@@ -131,12 +132,24 @@ class ScenarioList(RowList[Scenario]):
     gen = from_list_of_dicts
 
     @classmethod
-    def from_nested_dict(cls, data: Mapping[str, Sequence[Any]]) -> Self:
-        """One scenario for each position of the lists: `{"a": [1, 2], "b": [3, 4]}` are two."""
+    def from_nested_dict(cls, data: Mapping[str, Any], id_field: str | None = None) -> Self:
+        """One scenario for each position of the lists: `{"a": [1, 2], "b": [3, 4]}` are two; or for each dict:
+        `from_nested_dict({"x": {"a": 1}, "y": {"a": 2}}, id_field="key")` are two, with its key in a field.
+        """
+        if data and all(isinstance(value, Mapping) for value in data.values()):
+            return cls({**value, **({id_field: key} if id_field else {})} for key, value in data.items())
         if len({len(values) for values in data.values()}) > 1:
             lengths = ", ".join(f"{name!r} has {len(values)}" for name, values in data.items())
             raise ListError(f"The lists differ in length: {lengths}.", fix="Give lists of one length.")
         return cls(dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True))
+
+    @classmethod
+    def from_results(cls, results: Any, *columns: str) -> Self:
+        """One scenario for each interview of a run: these columns of its results, or all fields and answers.
+
+        `from_results(results, "scenario.*", "answer.mood")`; names are without what stands before the dot.
+        """
+        return results.select(*columns or ("agent.*", "scenario.*", "answer.*")).to_scenario_list()
 
     def to_dict(self, *, add_edsl_version: bool = False) -> dict[str, Any]:
         """The scenarios as JSON values, in RAM."""
@@ -247,6 +260,83 @@ class ScenarioList(RowList[Scenario]):
         names = [name for name in self.field_names if name not in ids] if value_vars is None else list(value_vars)
         self._check_known([*ids, *names], ())
         return self._derived(lambda rows: row_shape.unpivoted(rows, ids, names), [*ids, "variable", "value"])
+
+    def pivot(
+        self, id_vars: Sequence[str] | None = None, var_name: str = "variable", value_name: str = "value"
+    ) -> Self:
+        """The reverse of `unpivot`: one scenario for each combination of the `id_vars`, by default all other fields."""
+        ids = [name for name in self.field_names if name not in (var_name, value_name)] if id_vars is None else id_vars
+        self._check_known([*ids, var_name, value_name], ())
+        return self._derived(lambda rows: row_groups.pivoted(rows, list(ids), var_name, value_name))
+
+    def collapse(
+        self, field: str, separator: str | None = None, prefix: str = "", postfix: str = "", add_count: bool = False
+    ) -> Self:
+        """One scenario for each combination of the other fields, with a list of this field's values, or one text where
+        a separator is given; `add_count` adds `num_collapsed_rows`.
+        """
+        self._check_known([field], ())
+        names = [name for name in self.field_names if name != field]
+
+        def join(values: list[Any]) -> Any:
+            if separator is None and not prefix and not postfix:
+                return values
+            texts = [f"{prefix}{value}{postfix}" for value in values]
+            return texts if separator is None else separator.join(texts)
+
+        count = "num_collapsed_rows" if add_count else None
+        return self._derived(
+            lambda rows: row_groups.collapsed(rows, names, field, join, count),
+            [*names, field, *([count] if count else [])],
+        )
+
+    def create_comparisons(
+        self,
+        bidirectional: bool = False,
+        num_options: int = 2,
+        option_prefix: str = "option_",
+        use_alphabet: bool = False,
+    ) -> Self:
+        """One scenario for each choice of so many of these, each a dict in a field: `option_1`, ..., or `A`, `B`, ...
+
+        `bidirectional` has each order of them. They are made one by one, as they are asked for.
+        """
+        row_combinations.check_count(num_options, 2, "num_options")
+        labels = row_combinations.labels(num_options, option_prefix, use_alphabet=use_alphabet)
+        source = self.source
+
+        def made() -> Iterator[Fields]:
+            chosen = row_combinations.combinations(spooled(source), num_options, in_any_order=bidirectional)
+            return row_combinations.compared(chosen, labels)
+
+        return self._deriving(made, labels)
+
+    def choose_k(self, k: int, order_matters: bool = False) -> Self:
+        """One scenario for each choice of `k` of these, which have one field: `city_1`, `city_2`, ..."""
+        row_combinations.check_count(k, 1, "k")
+        source = self.source
+
+        def made() -> Iterator[Fields]:
+            chosen = row_combinations.combinations(spooled(source), k, in_any_order=order_matters)
+            return row_combinations.numbered(chosen)
+
+        return self._deriving(made, None)
+
+    def zip(self, field_a: str, field_b: str, new_name: str) -> Self:
+        """Each scenario with a further field: a dict of the items of two lists, keys and values."""
+        self._check_known([field_a, field_b], ())
+        return self._derived(lambda rows: row_shape.zipped(rows, field_a, field_b, new_name))
+
+    def concatenate_to_set(
+        self, fields: Sequence[str], prefix: str = "", postfix: str = "", new_field_name: str | None = None
+    ) -> Self:
+        """Each scenario with one list in place of these fields, which has each value once."""
+
+        def join(values: list[Any]) -> list[Any]:
+            texts = [f"{prefix}{each}{postfix}" for each in values] if prefix or postfix else values
+            return [each for place, each in enumerate(texts) if each not in texts[:place]]
+
+        return self._joined(fields, new_field_name, join)
 
     def fillna(self, value: Any = "") -> Self:
         """Each scenario with a value where it has none."""
