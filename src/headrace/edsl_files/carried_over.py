@@ -6,9 +6,11 @@ Does not cover: what cannot be run at all, which is an error where it is met.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from headrace.edsl_names import warn
-from headrace.errors import NotCarriedOver
+from headrace.errors import EdslFileError, InvalidInput, NotCarriedOver
 
 KNOWN_VERSION = (1, 0, 9)
 _MOST_NOTES = 100  # of a file with thousands of odd parts, the first are enough to know it by
@@ -45,6 +47,20 @@ class CarriedOver:
         if notes := self.notes:
             lines = "".join(f"\n- {note}" for note in notes)
             warn(NotCarriedOver(f"{self.place}: not carried over:{lines}", notes=notes))
+
+
+@contextmanager
+def as_edsl_errors(notes: CarriedOver) -> Generator[None]:
+    """Name the file in the errors of a block that reads it; what EDSL never writes is such an error too."""
+    try:
+        yield
+    except EdslFileError:
+        raise
+    except InvalidInput as error:
+        raise EdslFileError(f"{notes.place}: {error.message}", fix=error.fix) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{notes.place} is not what EDSL writes: {type(error).__name__}: {error}."
+        raise EdslFileError(said, fix="Save it again in EDSL.") from error
 
 
 def is_newer(version: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headrace.edsl_files.carried_over import CarriedOver
+from headrace.edsl_files.carried_over import CarriedOver, as_edsl_errors
 from headrace.edsl_files.given_data import EdslData, opened
 from headrace.edsl_files.job_reading import job_of
 from headrace.edsl_files.list_reading import agent_list_of, agent_of, scenario_list_of, scenario_of
@@ -46,4 +46,5 @@ def read_with_notes(
             data.files = Path(files).expanduser()
         names = [allow] if isinstance(allow, str) else allow
         data.allowed = frozenset(name.rstrip("/") or name for name in names)
-        return _READERS[kind](data), data.notes
+        with as_edsl_errors(data.notes):
+            return _READERS[kind](data), data.notes

@@ -12,7 +12,7 @@ from headrace.edsl_files.given_data import EdslData, refuse_other_class
 from headrace.edsl_files.list_reading import agents_of, checked_items, scenarios_of
 from headrace.edsl_files.model_reading import models_of
 from headrace.edsl_files.survey_reading import survey_in
-from headrace.errors import EdslFileError, HeadraceError
+from headrace.errors import EdslFileError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 
@@ -78,10 +78,7 @@ def _method_name(method: object) -> str:
 def _chosen(data: EdslData, job: Job, held: Mapping[str, Any]) -> Job:
     """The job with the combinations that EDSL's has: all, those of an expression, or agent and scenario in pairs."""
     if (expression := held.get("include_expression")) is not None:
-        try:
-            return job.where(str(expression))
-        except HeadraceError as error:
-            raise EdslFileError(f"{data.place}: include_when: {error.message}", fix=error.fix) from None
+        return job.where(str(expression))
     if (assignments := held.get("assignments")) is None:
         return job
     listed = [_places(row) for row in checked_items(assignments, "assignments", data.notes)]  # one value of the file

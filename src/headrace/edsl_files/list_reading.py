@@ -12,7 +12,7 @@ from typing import Any, cast
 from headrace.edsl_files.carried_files import with_files
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.given_data import EdslData, refuse_other_class
-from headrace.errors import EdslFileError, HeadraceError
+from headrace.errors import EdslFileError
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.survey.agent import AGENT_PARTS, Agent
 from headrace.survey.scenario import Scenario
@@ -64,10 +64,7 @@ def agent_from(item: Any, notes: CarriedOver) -> Agent:
     known = ("traits", *AGENT_PARTS)
     parts: dict[str, Any] = {name: held[name] for name in known if held.get(name) is not None}
     _note_parts({name: value for name, value in held.items() if name not in known}, "an agent's part", notes)
-    try:
-        return Agent(**parts)
-    except HeadraceError as error:
-        raise EdslFileError(f"{notes.place}: {error.message}", fix=error.fix) from None
+    return Agent(**parts)
 
 
 def scenario_list_of(data: EdslData) -> ScenarioList:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.given_data import EdslData, refuse_other_class
 from headrace.edsl_files.list_reading import checked_item, checked_items
-from headrace.errors import EdslFileError, HeadraceError
+from headrace.errors import EdslFileError
 from headrace.plan.lists import ModelList
 from headrace.survey.known_services import SERVICES, ModelProtocol, known_as
 from headrace.survey.model import FromFile, Model
@@ -78,10 +78,7 @@ def model_from(item: Any, data: EdslData) -> Model:
         raise EdslFileError(f"{notes.place}: model {name[:60]!r} is not as EDSL writes it.", fix="Save it again.")
     reached = _reached(cast("Mapping[str, Any]", connection))
     kept = _parameters(cast("Mapping[str, Any]", given), name, service, notes)
-    try:
-        model = Model(name, service if isinstance(service, str) else None, **kept, **reached)
-    except HeadraceError as error:
-        raise EdslFileError(f"{notes.place}: {error.message}", fix=error.fix) from None
+    model = Model(name, service if isinstance(service, str) else None, **kept, **reached)
     if data.path is not None and reached:
         model.origin = FromFile(str(data.path), data.allowed)
     return model

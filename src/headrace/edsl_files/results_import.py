@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from headrace.edsl_files.carried_files import folder_beside
-from headrace.edsl_files.carried_over import CarriedOver
+from headrace.edsl_files.carried_over import CarriedOver, as_edsl_errors
 from headrace.edsl_files.given_data import EdslData, opened, refuse_other_class
 from headrace.edsl_files.list_reading import agents_of, checked_items, scenarios_of
 from headrace.edsl_files.model_reading import models_of
@@ -55,7 +55,8 @@ def import_results(given: Any, target: Path) -> Imported:
     try:
         with PlacedResults() as placed:
             survey, notes = _first_pass(given, placed)
-            job = _job(given, survey, placed, notes, folder_beside(target))
+            with as_edsl_errors(notes):
+                job = _job(given, survey, placed, notes, folder_beside(target))
             _second_pass(given, job, placed, notes, making)
             making.replace(target)
             planned = Plan.of(placed.shape).size

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from headrace.edsl_files.carried_over import CarriedOver
+from headrace.edsl_files.carried_over import CarriedOver, as_edsl_errors
 from headrace.edsl_files.given_data import EdslData, refuse_other_class
 from headrace.edsl_files.question_reading import Unsupported, question_of, refuse_unsupported
-from headrace.errors import EdslFileError, HeadraceError
+from headrace.errors import EdslFileError
 from headrace.survey.flow.rules import EndOfSurvey
 from headrace.survey.questions import Question
 from headrace.survey.survey import Survey
@@ -44,7 +44,7 @@ def survey_in(held: Mapping[str, Any], notes: CarriedOver, *, unsupported: Unsup
     here.
     """
     _note_unknown(held, notes)
-    try:
+    with as_edsl_errors(notes):
         survey = Survey(_asked(_items(held.get("questions"), "questions", notes), notes, unsupported))
         survey.name = held.get("name") if isinstance(held.get("name"), str) else None
         _add_rules(survey, _fields(held.get("rule_collection"), "rule_collection", notes), notes)
@@ -54,13 +54,6 @@ def survey_in(held: Mapping[str, Any], notes: CarriedOver, *, unsupported: Unsup
         shuffled = tuple(_items(held.get("questions_to_randomize") or [], "questions_to_randomize", notes))
         pinned = _fields(held.get("options_to_pin"), "options_to_pin", notes)
         survey.randomize(Randomizing(shuffled, pinned, 0))
-    except EdslFileError:
-        raise
-    except HeadraceError as error:
-        raise EdslFileError(f"{notes.place}: {error.message}", fix=error.fix) from None
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        said = f"{notes.place} is not what EDSL writes: {type(error).__name__}: {error}."
-        raise EdslFileError(said, fix="Save it again in EDSL.") from None
     return survey
 
 
