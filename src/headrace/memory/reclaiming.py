@@ -19,12 +19,19 @@ from headrace.memory.measure.os_limits import return_large_blocks
 
 _Drop = TypeVar("_Drop", bound=Callable[[], None])
 _drops: list[Callable[[], None]] = [re.purge]  # one for each kind of cache
+_quick_drops: list[Callable[[], None]] = []  # of these, those of caches that are filled again in no time
 
 
 def dropped_when_short(drop: _Drop) -> _Drop:
     """Register a function that drops a cache; it is called from any thread."""
     _drops.append(drop)
     return drop
+
+
+def dropped_often(drop: _Drop) -> _Drop:
+    """The same for a cache that is filled again in no time: it is also dropped a hundred times a second."""
+    _quick_drops.append(drop)
+    return dropped_when_short(drop)
 
 
 def reclaim_memory() -> None:
@@ -50,6 +57,13 @@ def return_free_heap() -> None:
 @functools.cache  # opening the library makes a class, which is garbage of some kilobytes each time
 def _trim_heap() -> Callable[[int], object] | None:
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None  # not in musl
+
+
+def reclaim_quickly() -> None:
+    """Drop caches that are filled again in no time, and hand free heap back: a millisecond or less."""
+    for drop in _quick_drops:
+        drop()
+    return_free_heap()
 
 
 class LevelReclaim:

@@ -24,7 +24,7 @@ from weakref import WeakSet
 import apsw
 
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
-from headrace.memory.reclaiming import dropped_when_short
+from headrace.memory.reclaiming import dropped_often
 from headrace.store.disk_errors import (
     cannot_roll_back_here,
     needs_recovery,
@@ -58,7 +58,7 @@ def keep_pages(connection: apsw.Connection, kilobytes: int) -> None:
     _with_pages.add(connection)
 
 
-@dropped_when_short
+@dropped_often
 def release_pages() -> None:
     """Drop the page caches of all connections, from any thread. The GIL is held throughout, so no connection can be
     taken into use meanwhile.

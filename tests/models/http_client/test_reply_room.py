@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from headrace.memory import reclaiming
 from headrace.models.http_client.reply_room import BudgetRoom, ReplyRoom, free_bytes
 
 MB = 1 << 20
@@ -102,6 +103,18 @@ async def test_a_reply_waits_until_the_smallest_budget_of_the_process_has_room()
     assert not waiting.done()
     room.unbound("small")
     await asyncio.wait_for(waiting, 10)
+
+
+async def test_caches_that_are_filled_again_in_no_time_make_room_for_a_reply(monkeypatch: pytest.MonkeyPatch):
+    resident = [50 * MB]
+    monkeypatch.setattr(reclaiming, "_quick_drops", [lambda: resident.__setitem__(0, 50 * MB)])
+    room = BudgetRoom(lambda: resident[0])
+    room.quiet_looks = 10_000
+    room.bound("survey", 100 * MB)
+    await room.wait_for(4 * MB)
+    resident[0] = 95 * MB
+    await asyncio.wait_for(room.wait_for(4 * MB), 10)
+    assert resident == [50 * MB]
 
 
 async def test_a_reply_that_no_budget_has_room_for_is_read_after_a_moment():

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from headrace.memory.measure.process import own_data_bytes, own_resident_bytes
-from headrace.memory.reclaiming import return_free_heap
+from headrace.memory.reclaiming import reclaim_quickly
 
 try:
     import resource
@@ -165,13 +165,14 @@ class BudgetRoom(ReplyRoom):
         return min(bounds) - self._resident() if bounds else None
 
     def _gain(self) -> int:
-        # The pieces that bodies came in leave holes, which the C library would keep.
+        # The pieces that bodies came in leave holes, which the C library would keep, and SQLite's cache is full of the
+        # texts of the rows before.
         now_s = time.monotonic()
         if now_s - self._gained_s < _GAIN_EVERY_S:
             return 0
         self._gained_s = now_s
         before_bytes = self._resident()
-        return_free_heap()
+        reclaim_quickly()
         return before_bytes - self._resident()
 
 
