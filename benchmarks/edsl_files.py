@@ -5,13 +5,15 @@ five traits, 5 KB of prompts and responses each. The peer is EDSL itself, loadin
 """
 
 import gzip
+import os
 import sys
+import sysconfig
 from pathlib import Path
 
 from benchmarks import edsl
 from benchmarks.bench import Bench
 from benchmarks.peers import installed
-from benchmarks.processes import ChildFailed, Ended, run_child, run_python
+from benchmarks.processes import ROOT, ChildFailed, Ended, run_child, run_python
 from benchmarks.report import Line, Table, loops, megabytes
 
 _MOST_BYTES = 150e6
@@ -56,7 +58,16 @@ def _round_trip(python: Path, directory: Path, agents: int) -> list[Line]:
         same = read.read_bytes() == (gzip.decompress(held) if expected.suffix == ".gz" else held)
         what = "EDSL writes a job, we run it, EDSL reads" if name == "ours" else "EDSL's results here and back"
         lines.append(Line(what, f"{ran.figures['found']} results {'equal' if same else 'DIFFER'}", "equal", same))
-    return lines
+    return [*lines, _objects(python, directory, surroundings)]
+
+
+def _objects(python: Path, directory: Path, surroundings: dict[str, str]) -> Line:
+    """Objects of EDSL, taken in its own process as they are."""
+    ours = [str(ROOT / "src"), sysconfig.get_path("purelib")]
+    env = surroundings | {"PYTHONPATH": os.pathsep.join(ours)}
+    found = run_child("edsl_objects", directory, python=python, env=env).figures
+    return Line("EDSL's objects, beside their files", f"{found['equal']} of {found['objects']} equal", "equal",
+                found["equal"] == found["objects"])  # fmt: skip
 
 
 def _large(directory: Path, size: int) -> tuple[Ended, Ended]:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import Job, Results
 from headrace.cli.main import app
-from headrace.errors import EdslFileError, OptionError
+from headrace.errors import EdslFileError, NotARunFile, OptionError
 from headrace.survey.model import MissingFunction
 from tests.edsl_files.data_files import DATA, held_in, noted
 
@@ -191,6 +191,14 @@ def test_the_command_imports_by_what_a_file_holds(tmp_path, monkeypatch, capsys)
         assert "2 agents" in run("import", "agents.ep", "-o", "people.csv")[0]
     assert notes == ["codebooks and templates of the agents: a .yaml or .json file has them"]
     assert Path("people.csv").read_text("utf-8").startswith("agent_name,age,")
+
+
+def test_opening_a_file_of_edsl_as_a_run_file_says_what_to_do(capsys):
+    with pytest.raises(NotARunFile, match=r"Results\.from_edsl\(path"):
+        Results.load(DATA / "results.ep")
+    with pytest.raises(SystemExit):
+        app(["results", str(DATA / "results.json.gz")], prog_name="headrace")
+    assert "headrace import FILE -o study.run" in capsys.readouterr().err
 
 
 def test_the_command_refuses_what_has_no_file_here(tmp_path, capsys):

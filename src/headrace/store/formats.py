@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import NotARunFile, RunFileTooNew
+from headrace.errors import NotARunFile, RunFileTooNew, Spelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,7 @@ def check_format(connection: apsw.Connection, path: Path, expected: Format) -> N
         application: int = connection.execute("PRAGMA application_id").get
         version: int = connection.execute("PRAGMA user_version").get
     except apsw.NotADBError:
-        raise NotARunFile(
-            f"{path} is not {expected.name}.", path=path, fix="Use another path; it is left as it is."
-        ) from None
+        raise NotARunFile(f"{path} is not {expected.name}.", path=path, fix=_fix_for(path)) from None
     for other in (RUN_FILE, ENGINE_FILE):
         if application == other.application_id != expected.application_id:
             raise NotARunFile(f"{path} is {other.mistaken}.", path=path, fix=other.fix)
@@ -67,6 +65,16 @@ def check_format(connection: apsw.Connection, path: Path, expected: Format) -> N
             path=path,
             fix="Open it with the Headrace that wrote it, or a newer one.",
         )
+
+
+def _fix_for(path: Path) -> str:
+    """What to do with a file that is no database; EDSL's results are mostly called like this."""
+    if path.name.lower().endswith((".ep", ".json", ".json.gz")):
+        return Spelled(
+            'If EDSL saved it, make a run file of it: Results.from_edsl(path, "study.run").',
+            command="If EDSL saved it, make a run file of it: headrace import FILE -o study.run.",
+        )
+    return "Use another path; it is left as it is."
 
 
 def has_format(connection: apsw.Connection, format: Format) -> bool:
