@@ -459,6 +459,15 @@ class Interrupted(KeyboardInterrupt):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that ends an error's fix: the known name closest to a mistyped one, or what there is."""
+    names = sorted(known)
+    close = closest(name, names)
+    if close is not None:
+        return f"Did you mean {close!r}?"
+    return f"Known here: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}." if names else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest to a mistyped one, if any is close."""
     import difflib  # 7 ms that only a mistake should cost
 
     names = sorted(known)
@@ -467,6 +476,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = matches(name[:_LONGEST_NAME], names, n=1, cutoff=0.6) or [
         in_lower_case[each] for each in matches(name[:_LONGEST_NAME].lower(), in_lower_case, n=1, cutoff=0.6)
     ]
-    if close:
-        return f"Did you mean {close[0]!r}?"
-    return f"Known here: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}." if names else ""
+    return close[0] if close else None
+
+
+def nearest_field(root: str, name: str, known: Iterable[str]) -> str:
+    """`nearest`, for a field of an agent or a scenario: one that is no identifier is shown as it is written."""
+    names = list(known)
+    hint, close = nearest(name, names), closest(name, names)
+    return hint if close is None or close.isidentifier() else f'{hint} Write {root}["{close}"].'

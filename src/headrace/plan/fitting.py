@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.edsl_names import warn_once
-from headrace.errors import FileUnusable, Spelled, SurveyError, nearest
+from headrace.errors import FileUnusable, Spelled, SurveyError, nearest, nearest_field
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.file_store import FileStore
@@ -109,6 +109,8 @@ def check_fit(job: Job) -> None:
         if root not in DATA_ROOTS or not rest:
             continue
         census = sources[root].census
+        if job.survey.is_mapped and "scenario" not in census.kinds:
+            rest = rest.removeprefix("scenario.")  # of a text that names the row's columns by themselves
         field = rest if rest in census.kinds else rest.partition(".")[0]
         if field not in census.kinds:
             if root == "agent" and job.agents.settings.chooses_traits:
@@ -143,7 +145,7 @@ def _missing(job: Job, use: NameUse, root: str, field: str) -> str:
 
 def _known(root: str, field: str, names: Iterable[str]) -> str:
     none = f"No {root}s with fields were given: add them with"
-    return nearest(field, names) or Spelled(f"{none} .by().", command=f"{none} --{root}s.")
+    return nearest_field(root, field, names) or Spelled(f"{none} .by().", command=f"{none} --{root}s.")
 
 
 def _check_rows_without(job: Job, field: str) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from headrace.errors import ListError, SurveyError, nearest
+from headrace.errors import ListError, SurveyError, nearest, nearest_field
 from headrace.expressions import Expression, compile_closure, parse, truth
 from headrace.expressions.rewriting import conjuncts
 from headrace.plan.bitmap import Bitmap, BitWriter
@@ -132,7 +132,9 @@ def _resolved(job: Job) -> dict[str, str]:
             if name == AGENT_NAME and "name" not in agents and NAME in agents:
                 resolved[name] = STORED_AGENT_NAME
             elif rest not in known[root] and rest.partition(".")[0] not in known[root]:
-                raise SurveyError(f"where(): no {root} has a field {rest!r}.", fix=nearest(rest, known[root]))
+                raise SurveyError(
+                    f"where(): no {root} has a field {rest!r}.", fix=nearest_field(root, rest, known[root])
+                )
         else:
             resolved[root] = _only_one(
                 root,

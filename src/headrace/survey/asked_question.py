@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,9 @@ class AskedQuestion:
         self._wording = survey.wording
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
+        self._names_whole_row = self._names_row and any(
+            name.partition(".")[0] == "scenario" for name in self._text.names
+        )
         self._templates = _SettingTemplates(self.question, survey)
         self._told = Template(in_words(survey.told_to(self.question)), f"Question {self.name!r}, an instruction")
         randomizing = survey.randomizing
@@ -157,12 +160,16 @@ class AskedQuestion:
         text, question = self._filled(context, ordinal)
         return words_of(text), question
 
+    def _row(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a text that names a row's columns knows: also the row, for `scenario["Review Text"]`."""
+        return {**row, "scenario": row} if self._names_whole_row and "scenario" not in row else row
+
     def _filled(self, context: Context, ordinal: int) -> tuple[str, Question]:
         """The rendered text, and the question with its other settings filled, as this interview sees it."""
         for shown in self.shows:
             shown._present(context, ordinal)
         names = self._aliases.added(context) if self._aliases else context
-        text = self._text.render(context["scenario"] if self._names_row else names)
+        text = self._text.render(self._row(context["scenario"]) if self._names_row else names)
         question = self.question if self._fixed is not None else self._templates.filled(names, context)
         for order in self._orders:
             question = order.applied(question, ordinal)

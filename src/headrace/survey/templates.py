@@ -236,7 +236,8 @@ def _compiled(source: str, where: str) -> _CompiledText:
     except minijinja.TemplateError as error:
         raise SurveyError(
             f"{where}: the text is not a valid template ({_WHERE.sub('', error.message)}).",
-            fix="Put one name between {{ and }}, without spaces in it; to show braces as they are, write {{ '{{' }}.",
+            fix='Put one name between {{ and }}; one with a space in it is written {{ scenario["Review Text"] }}.'
+            " To show braces as they are, write {{ '{{' }}.",
         ) from None
     except UnicodeEncodeError:
         raise SurveyError(

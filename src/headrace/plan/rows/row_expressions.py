@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias, cast
 
-from headrace.errors import ExpressionError, ListError, nearest
+from headrace.errors import ExpressionError, ListError, nearest_field
 from headrace.expressions import Expression, Value, compile_closure, parse, truth
 from headrace.survey.agent import NAME
 from headrace.survey.values import Fields
@@ -48,7 +48,7 @@ def _getter(name: str, expression: Expression, what: str, fields: Collection[str
         if (spelling, what) == ("name", "agent"):
             return _field(NAME, [])
     raise ExpressionError(
-        f"No {what} of the list has a field {name!r}.", source=expression.source, fix=nearest(name, fields)
+        f"No {what} of the list has a field {name!r}.", source=expression.source, fix=nearest_field(what, name, fields)
     )
 
 
