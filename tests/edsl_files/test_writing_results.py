@@ -85,7 +85,10 @@ def test_failed_and_skipped_questions_are_none_with_their_parts(tmp_path):
         held = written(results, tmp_path / "x.json")
     (one,) = held["data"]
     assert one["answer"] == {"pet": "No", "legs": None, "name": None}
-    assert one["validated_dict"] == {"pet_validated": True, "legs_validated": False, "name_validated": False}
+    assert one["validated_dict"]["pet_validated"] is True
+    assert one["validated_dict"]["legs_validated"] is False
+    assert one["comments_dict"] == {"legs_comment": results[0].failures[0].message}
+    assert one["indices"] == {"agent": 0, "scenario": 0, "model": 0}
     assert "name_user_prompt" not in one["prompt"]
     assert str(one["agent"]["traits"]["none"]) == "nan"
     assert one["agent"]["traits"].keys() >= {"class_", "Home_Town"}
@@ -149,3 +152,26 @@ def test_settings_that_edsl_would_refuse_do_not_keep_a_file_from_loading(tmp_pat
     results = named.by(Model("test")).run(tmp_path / "y.run", progress_bar=False)
     with pytest.raises(InvalidInput, match="EDSL takes no question called 'my_comment'"):
         results.to_edsl(tmp_path / "y.json")
+
+
+def test_failures_and_equal_agents_come_back_as_they_were(tmp_path):
+    question = QuestionNumerical(question_name="legs", question_text="How many legs?")
+    people = AgentList([Agent({"age": 7}), Agent({"age": 7})])
+    results = question.by(people, Model("test", canned_response="many")).run(tmp_path / "x.run", progress_bar=False)
+    results.to_edsl(tmp_path / "x.json")
+    again = Results.from_edsl(tmp_path / "x.json", tmp_path / "again.run")
+    assert [failure[2:] for failure in again.failed()] == [failure[2:] for failure in results.failed()]
+    assert [result.iteration for result in again] == [0, 0]
+
+
+def test_a_file_without_texts_is_written_without_them(tmp_path):
+    model = Model("test", canned_response={"q0": "yes", "q1": "Here.", "q2": "Rice."})
+    job = Survey.example().by(model)
+    results = job.run(tmp_path / "x.run", keep="answers", progress_bar=False)
+    (one,) = written(results, tmp_path / "x.json")["data"]
+    assert one["prompt"] == one["generated_tokens"] == {}
+    assert one["answer"]["q2"] == "Rice."
+    assert one["raw_model_response"]["q0_input_tokens"] > 0
+    again = Results.from_edsl(tmp_path / "x.json", tmp_path / "again.run")
+    assert again.stats().tokens == results.stats().tokens
+    assert again.stats().failed == 0

@@ -73,11 +73,11 @@ class ResultRows:
         answer, prompt = held.answers.get(name), held.text("prompt", f"{name}_user_prompt")
         comment = held.text("comments_dict", f"{name}_comment")
         record = AnswerRecord(place, AnswerState.ANSWERED, self._stored(place, answer))
-        if prompt is None:
+        if prompt is None and not held.was_asked(name):
             record.state = AnswerState.ANSWERED if answer is not None else AnswerState.SKIPPED
             record.comment = comment
             return record
-        record.attempts, record.prompt = 1, prompt
+        record.attempts, record.prompt = 1, prompt or ""
         record.system = held.text("prompt", f"{name}_system_prompt") or ""
         record.raw = held.raw(name)
         record.input_tokens = held.count("raw_model_response", f"{name}_input_tokens")
@@ -133,6 +133,11 @@ class _Parts:
     def count(self, part: str, name: str) -> int:
         held = self.part(part).get(name)
         return int(held) if isinstance(held, (int, float)) and 0 <= held < _MOST_TOKENS else 0
+
+    def was_asked(self, name: str) -> bool:
+        """Whether there is a response, or a count of its tokens, in results without prompts."""
+        held = self.part("raw_model_response")
+        return any(held.get(f"{name}_{each}") is not None for each in ("raw_model_response", "input_tokens"))
 
     def raw(self, name: str) -> bytes:
         """The response; where our readers would not find the generated text in it, that text alone."""

@@ -20,11 +20,13 @@ from typing import IO, Any, cast
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.survey_writing import marks, question_kind, survey_as_edsl
 from headrace.errors import OptionError
+from headrace.plan.product import Plan
 from headrace.results.export.replacing import replacing
+from headrace.results.reading.file_view import SharedFile
 from headrace.results.result import Result
+from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.model import Model
-from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.survey import Survey
 from headrace.survey.values import Fields
 
@@ -36,12 +38,9 @@ _KNOWN_SERVICES = frozenset(
 )  # fmt: skip
 _ELSEWHERE = "openai_compatible"  # what EDSL takes any name for
 _GROUPS = {
-    "prompt": "prompt",
     "raw_model_response": "raw_model_response",
     "generated_tokens": "generated_tokens",
-    "comment": "comments_dict",
     "reasoning_summary": "reasoning_summaries_dict",
-    "validated": "validated_dict",
 }
 _CACHED, _OPTIONS = "_cache_used", "_question_options"
 _LEFT_OUT = "offloaded"  # what EDSL itself writes of a file's content in results
@@ -58,13 +57,11 @@ def _file_as_edsl(value: object) -> dict[str, Any]:
 _json = json.JSONEncoder(default=_file_as_edsl).encode
 
 
-def write_results(
-    results: Iterable[Result], survey: Survey, settings: Mapping[Path, SettingsTable], path: Path
-) -> Path:
-    """Write these interviews; `settings` are the codebooks and templates of the agents in each run file."""
+def write_results(results: Iterable[Result], survey: Survey, files: Mapping[Path, SharedFile], path: Path) -> Path:
+    """Write these interviews, which are read from these run files."""
     _check_suffix(path)
     notes = CarriedOver(str(path))
-    writer = _ResultWriter(survey, settings, notes)
+    writer = _ResultWriter(survey, files, notes)
     with replacing(path) as unfinished, _opened(unfinished, path) as file:
         file.write(b'{"data": [')
         for number, result in enumerate(results):
@@ -93,8 +90,9 @@ def _opened(unfinished: Path, path: Path) -> Generator[IO[bytes]]:
 class _ResultWriter:
     """Writes one interview after the other as JSON."""
 
-    def __init__(self, survey: Survey, settings: Mapping[Path, SettingsTable], notes: CarriedOver) -> None:
-        self._settings = settings
+    def __init__(self, survey: Survey, files: Mapping[Path, SharedFile], notes: CarriedOver) -> None:
+        self._settings = {path: file.agent_settings for path, file in files.items()}
+        self._plans = {path: _plan(file) for path, file in files.items()}
         self._notes = notes
         self._attributes = {question.question_name: _attributes(question) for question in survey}
         self._encoded_attributes = _json(self._attributes)
@@ -108,14 +106,24 @@ class _ResultWriter:
             "model": self._model(result.model),
             "iteration": str(result.iteration),
             "answer": _json(result.answer),
-            **{name: _json(_without_none(result[group])) for group, name in _GROUPS.items() if group != "prompt"},
+            **{name: _json(_without_none(result[group])) for group, name in _GROUPS.items()},
             "prompt": _json({name: {"text": text, "class_name": "Prompt"} for name, text in _prompts(result)}),
+            "comments_dict": _json(_comments(result)),
+            "validated_dict": _json(_validated(result)),
             "question_to_attributes": self._attributes_of(result),
             "cache_used_dict": _json({name.removesuffix(_CACHED): used for name, used in _cache_used(result)}),
+            "indices": _json(self._indices(result)),
             "edsl_version": _json(marks("Result")["edsl_version"]),
             "edsl_class_name": '"Result"',
         }
         return "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+
+    def _indices(self, result: Result) -> dict[str, int] | None:
+        """Where its agent, scenario and model stand in their lists, which keeps equal ones apart."""
+        plan = self._plans[result.path]
+        if result.ordinal >= plan.size:  # of a plan that has grown since
+            return None
+        return {axis: at for axis, at in plan.coordinates(result.ordinal)._asdict().items() if axis != "iteration"}
 
     def _scenario(self, fields: Fields) -> str:
         for name, value in fields.items():
@@ -205,6 +213,23 @@ def _prompts(result: Result) -> Iterator[tuple[str, str]]:
 
 def _cache_used(result: Result) -> Iterator[tuple[str, bool]]:
     return ((name, used) for name, used in cast("Mapping[str, Any]", result["cache_used"]).items() if used is not None)
+
+
+def _comments(result: Result) -> Fields:
+    """What the model said beside its answers; of a question that failed, why, as EDSL has it there."""
+    failed = {f"{failure.question}_comment": failure.message for failure in result.failures}
+    return {**failed, **_without_none(result["comment"])}
+
+
+def _validated(result: Result) -> Fields:
+    """Whether each question has a valid answer; EDSL says so of those that were asked."""
+    skipped = {f"{name}_validated" for name in result.skipped}
+    return {name: value for name, value in _without_none(result["validated"]).items() if name not in skipped}
+
+
+def _plan(file: SharedFile) -> Plan:
+    with file.reader.snapshot() as connection:
+        return read_plan(connection, file.reader.path)
 
 
 def _without_none(parts: Fields) -> Fields:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
@@ -23,6 +24,7 @@ from headrace.plan.model_lists import ModelList
 from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.export.export_progress import watched
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestion, FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 SomeAggregator = TypeVar("SomeAggregator", bound=Aggregator)
+_WRITTEN_AT_ONCE = 50
 
 
 class Results(HostedVerbs, Tabular):
@@ -477,8 +480,7 @@ class Results(HostedVerbs, Tabular):
         files = {part.file.header.path: part.file for part in self._parts_with_rows()}
         if len({file.header.survey_row for file in files.values()}) > 1:
             raise InvalidInput("EDSL's results are of one survey, and these are of several.", fix="Write each alone.")
-        settings = {path: file.agent_settings for path, file in files.items()}
-        return write_results(self, self.survey, settings, self._target(path))
+        return write_results(self._watched_interviews(), self.survey, files, self._target(path))
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""
@@ -540,6 +542,13 @@ class Results(HostedVerbs, Tabular):
 
     def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
         return chosen_columns.kept_kinds_of(self._parts)
+
+    def _watched_interviews(self) -> Iterator[Result]:
+        """The interviews, a few at a time, with a progress line as other exports have it."""
+        left = iter(self)
+        some = (list(islice(left, _WRITTEN_AT_ONCE)) for _ in count())
+        for batch in watched(([each] for each in takewhile(bool, some)), self._row_count):
+            yield from batch[0]
 
     def _computing(self, wanted: Wanted) -> ComputedColumns:
         return InterviewColumns(self._parts_with_rows(), wanted)
