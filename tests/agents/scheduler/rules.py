@@ -284,19 +284,21 @@ class CheckedWorld(World):
             check(not is_up, "who waits aside is not passed for ever")
 
         for level in (Priority.NORMAL, Priority.HIGH):
-            pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
-            first = min(pushed_out, key=place, default=None)
-            if first is not None and latest_place(first) < place(run) and not self._may_be_aside(first):
+            level_runs = [other for other in self.runs.values() if other is not run and other.priority is level]
+            pushed_out = [other for other in level_runs if other.pushed_out_by in _PUSHES_OUT]
+            first = min((each for each in pushed_out if self._is_in_line(each, may_be=True)), key=place, default=None)
+            if first in others and latest_place(first) < place(run) and not self._may_be_aside(first):
                 check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
 
     def _was_out_too_long(self, run: Run) -> bool:
         is_admitted = any(run.priority >= _LOWEST_STARTED[host.pressure] for host in self.hosts.values())
         return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
 
-    def _is_in_line(self, run: Run) -> bool:
+    def _is_in_line(self, run: Run, *, may_be: bool = False) -> bool:
+        """Certainly; or maybe, where it cannot be told from here whether it is too large."""
         is_held = run.kind in self.open_kinds and not run.epoch and not run.is_child
         is_by_itself = run.parent is None or run.is_isolated
-        return run.is_waiting and not is_held and is_by_itself and not self.is_too_large(run)
+        return run.is_waiting and not is_held and is_by_itself and not self.is_too_large(run, may_be=not may_be)
 
     def _check_skip(self, command: SkipRun) -> None:
         run = self.runs.get(command.id)
@@ -493,7 +495,8 @@ class CheckedWorld(World):
         if not is_plain or not is_calm or host.zero or any(slot.is_alone or slot.resuming for slot in slots):
             return
         need = first.declared or (BUDGET if first.kind in self.known_kinds else QUEUE.slot_memory_bytes)
-        taken = sum(max(slot.reserved, slot.read_bytes) for slot in slots) + KEPT_BACK * (_computing(host) + 1)
+        taken = sum(max(slot.reserved, slot.read_bytes, slot.grown) for slot in slots)
+        taken += KEPT_BACK * (_computing(host) + 1)
         is_free = taken + host.used + need <= host.budget * LIMITS.preempt_at
         check(not is_free or _computing(host) >= host.slot_count, "nobody waits for memory that is free")
 

@@ -3,6 +3,8 @@ from headrace.agents.scheduler.events import (
     EffectEnded,
     EffectStarting,
     GrantPermits,
+    HostJoined,
+    MemoryMeasured,
     Notice,
     Reclaim,
     RecordNotice,
@@ -14,7 +16,7 @@ from headrace.agents.scheduler.events import (
 )
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
-from tests.agents.scheduler.driver import Driver, kills, preempts, settled, skips, starts
+from tests.agents.scheduler.driver import LIMITS, Driver, kills, preempts, settled, skips, starts
 
 
 def three_running(**queue: float) -> Driver:
@@ -344,3 +346,20 @@ def test_a_level_that_follows_a_higher_one_preempts_nobody_below_its_own_line():
     driver.end(killed, ExitCause.PREEMPTED)
     driver.wait(8.0, used=640)
     assert preempts(driver.sent) == []
+
+
+def test_pressure_of_surveys_on_one_host_does_not_keep_out_for_ever_what_another_is_too_small_for():
+    driver = Driver(slots=1)
+    driver.tell(SurveyOpened(now_s=0.0, survey="s", host="here", wanted=40, priority=Priority.HIGH, permit_bytes=5))
+    driver.read(720)
+    driver.tell(HostJoined(now_s=0.0, host="there", slots=1, limits=LIMITS))
+    driver.tell(MemoryMeasured(now_s=0.0, host="there", used_bytes=690))
+    low = driver.submit(Priority.LOW, memory=320)
+    for _ in range(30):
+        driver.now_s += 1.0
+        permits = [command.permits for command in driver.sent if isinstance(command, GrantPermits)]
+        in_use = permits[-1] if permits else 0
+        driver.tell(SurveyUsage(now_s=driver.now_s, survey="s", in_use=in_use, permit_bytes=5))
+        driver.read(640 + 5 * in_use)
+        driver.tell(MemoryMeasured(now_s=driver.now_s, host="there", used_bytes=690))
+    assert starts(driver.sent) == [low]

@@ -95,6 +95,7 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
+    grown: int = 0  # what may be reserved for it since a lower one stopped for it
     is_short: bool = False  # after its last wait it went on with less than it was promised
     is_second_try: bool = False  # of a run in it that ran out of memory
     is_patient: bool = False
@@ -365,7 +366,10 @@ class World:
                     self.end(run, ExitCause.LOST, with_warden=True)
 
     def want_memory(self, run: Run, *, is_urgent: bool) -> None:
+        slot, before = run.slot, len(self.sent)
         self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))
+        if slot and any(isinstance(command, PreemptRun) for command in self.sent[before:]):
+            slot.grown = max(slot.grown, min(2 * slot.read_bytes, QUEUE.slot_memory_bytes))
 
     def owed(self, slot: Slot) -> int:
         """What its runs may use before their death is their own."""
@@ -486,7 +490,7 @@ class World:
         needs = max(run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes)
         if self._died(run, held):
             needs = max(needs, run.needs, *(each.needs for each in held))
-        if may_be and self._died(run, held) and any(each.preemptions for each in (run, *held)):
+        if may_be and self._died(run, held) and any(each.preemptions or each.kills for each in (run, *held)):
             needs = max(needs, 2 * QUEUE.slot_memory_bytes)  # it may have been killed with as much as it was owed
         return all(needs > host.room_alone - margin for host in self.hosts.values())
 

@@ -114,7 +114,7 @@ def make_memory_to_resume(state: SchedulerState, host: Host, slot: Slot, now_s: 
         return True
     may_go = sorted([each for each in host.slots.values() if _only_waits_behind(each, slot)], key=lowest_first)
     if not host.has_memory_to_resume(slot, leaving + may_go):
-        is_outside = slot.promised_bytes > host.memory.room_alone_bytes()
+        is_outside = slot.promised_bytes > host.memory.room_alone_bytes
         return is_outside and now_s - slot.wait_over_s < host.limits.stop_s
     for each in may_go:
         if host.has_memory_to_resume(slot, leaving):

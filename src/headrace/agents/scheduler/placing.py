@@ -22,7 +22,7 @@ from headrace.agents.scheduler.making_room import highest_in_line, make_room, ma
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
-from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parents
+from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parent
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 
@@ -42,15 +42,17 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
         host.kept_for = None
         if host.throttle:
             host.throttle = NOT_THROTTLED
-    _bring_back_what_fits(state)
     state.moves_left = _MOST_MOVED
-    _give_up_what_fits_no_more(state, now_s)
+    if state.queue.has_too_large():
+        _bring_back_what_fits(state)
+        _give_up_what_fits_no_more(state, now_s)
     while _resume_or_start(state, now_s):
         pass
     for host in state.hosts.values():
         if host.resuming:
             make_room_to_resume(state, host, now_s)
-    stop_waiting_parents(state, now_s)
+        if not host.computing or host.idle_since_s is not None:
+            stop_waiting_parent(state, host, now_s)
 
 
 def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
@@ -90,10 +92,10 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
             is_any_admitted, is_turn = True, not run.is_aside or has_its_turn(state, run, now_s)
             if _start_if_it_fits(state, run, places, heads[number:], now_s):
                 return True
-            if _is_too_large_now(state, run, now_s):
-                return _put_off_or_give_up(state, run, now_s)
-            if len(places) < len(state.hosts) and not _fits_alone(places):
-                _make_surveys_rest(state)  # only where pressure keeps it out there is enough for it
+            if not _fits_alone(places):
+                if _is_too_large_now(state, run, now_s):
+                    return _put_off_or_give_up(state, run, now_s)
+                _make_surveys_rest(state)  # there is enough for it where pressure keeps it out
                 return False
             _throttle_surveys(places, now_s, only_where_idle=not is_turn)
             if is_turn:
@@ -172,7 +174,7 @@ def _start_if_it_fits(
 
 def _throttle_surveys(places: list[Place], now_s: float, *, only_where_idle: bool) -> None:
     for host, need in places:
-        if not only_where_idle or not host.slots:
+        if host.surveys.by_id and (not only_where_idle or not host.slots):
             throttle = _throttle_for(host, need, now_s)
             if throttle > host.throttle:
                 host.throttle = throttle
@@ -200,7 +202,7 @@ def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_
         need.memory_bytes,
         need.is_alone,
         pauses,
-        run.has_died,
+        run.deaths > 0 or (bool(run.children) and run.has_died),
         is_estimate=need.is_estimate,
         promised_bytes=need.memory_bytes,
     )
@@ -244,7 +246,7 @@ def _throttle_for(host: Host, need: Need, now_s: float) -> SurveyThrottle:
 def _is_too_large_now(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whether no host could hold the run even beside nothing else."""
     for host in state.hosts.values():  # noqa: SIM110 - any() takes thrice the time where there is one host
-        if _needed_bytes(state, run, host, now_s) <= host.memory.room_alone_bytes():
+        if _needed_bytes(state, run, host, now_s) <= host.memory.room_alone_bytes:
             return False
     return True
 
@@ -269,11 +271,11 @@ def _put_off_or_give_up(state: SchedulerState, run: ScheduledRun, now_s: float) 
 
 
 def _shortage(state: SchedulerState, run: ScheduledRun, now_s: float) -> RecordShortage:
-    host = max(state.hosts.values(), key=lambda host: host.memory.room_alone_bytes())
+    host = max(state.hosts.values(), key=lambda host: host.memory.room_alone_bytes)
     return RecordShortage(
         id=run.id,
         needs_bytes=_needed_bytes(state, run, host, now_s),
-        room_bytes=max(0, host.memory.room_alone_bytes()),
+        room_bytes=max(0, host.memory.room_alone_bytes),
         best_room_bytes=host.memory.best_room_bytes or 0,
         reading=host.reading,
     )
@@ -298,16 +300,17 @@ def _bring_back_what_fits(state: SchedulerState) -> None:
     """Put runs in line again that a host can hold now, beside nothing else."""
     for _ in range(_MOST_MOVED):
         run = state.queue.smallest_too_large()
-        if run is None or not any(
-            run.too_large_bytes <= host.memory.room_alone_bytes() for host in state.hosts.values()
-        ):
+        if run is None or not any(run.too_large_bytes <= host.memory.room_alone_bytes for host in state.hosts.values()):
             return
         state.queue.bring_back(run)
         state.enqueue(run)
 
 
 def _fits_alone(places: list[Place]) -> bool:
-    return any(need.memory_bytes <= host.memory.room_alone_bytes() for host, need in places)
+    for host, need in places:  # noqa: SIM110 - any() takes thrice the time where there is one host
+        if need.memory_bytes <= host.memory.room_alone_bytes:
+            return True
+    return False
 
 
 def _needed_bytes(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> int:

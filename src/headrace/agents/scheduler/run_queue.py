@@ -116,6 +116,9 @@ class RunQueue:
         """The run that is out of the order for longest, and since when."""
         return next(iter(self._put_off_s.values()), None)
 
+    def has_too_large(self) -> bool:
+        return bool(self._too_large)
+
     def smallest_too_large(self) -> ScheduledRun | None:
         return self._too_large[0][2] if self._too_large else None
 

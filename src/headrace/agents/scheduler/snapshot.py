@@ -129,7 +129,7 @@ def _too_large(state: SchedulerState, host: Host) -> FirstInLine | None:
         priority=run.priority,
         lacks=Lacks.ROOM,
         needs_bytes=run.too_large_bytes,
-        free_bytes=max(0, host.memory.room_alone_bytes()),
+        free_bytes=max(0, host.memory.room_alone_bytes),
     )
 
 

@@ -75,18 +75,17 @@ def _may_resume(state: SchedulerState, host: Host, slot: Slot, now_s: float) -> 
     return True
 
 
-def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
+def stop_waiting_parent(state: SchedulerState, host: Host, now_s: float) -> None:
     """Preempt one slot that waits for a run in the queue, where nothing has computed for a while: for long where others
     wait for models or programs, since they go on by themselves.
     """
-    for host in state.hosts.values():
-        if host.computing or not host.slots or host.resuming:
-            host.idle_since_s = None
-        elif host.idle_since_s is None:
-            host.idle_since_s = now_s
-        elif slot := _to_stop(state, host, now_s - host.idle_since_s):
-            state.stop_slot(slot, PreemptRun, StopReason.FOR_ISOLATED_CHILD, now_s)
-            host.idle_since_s = None
+    if host.computing or not host.slots or host.resuming:
+        host.idle_since_s = None
+    elif host.idle_since_s is None:
+        host.idle_since_s = now_s
+    elif slot := _to_stop(state, host, now_s - host.idle_since_s):
+        state.stop_slot(slot, PreemptRun, StopReason.FOR_ISOLATED_CHILD, now_s)
+        host.idle_since_s = None
 
 
 def _to_stop(state: SchedulerState, host: Host, idle_s: float) -> Slot | None:

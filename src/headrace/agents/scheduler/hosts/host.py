@@ -116,7 +116,7 @@ class Host:
             for other in self.slots.values():
                 other.was_joined = True
         self.slots[slot.number] = slot
-        self._per_priority[slot.priority] += 1
+        self._per_priority[slot.root.priority] += 1
         self.computing += 1
         self.memory.charge(slot)
         self._alone += slot.is_alone
@@ -142,14 +142,16 @@ class Host:
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]
-        self._per_priority[slot.priority] -= 1
-        self.resuming.pop(slot.number, None)
+        self._per_priority[slot.root.priority] -= 1
+        if slot.is_waiting:
+            self.resuming.pop(slot.number, None)
         self.computing -= not slot.is_waiting
         self.memory.release(slot)
         self._alone -= slot.is_alone
         if slot.pauses_surveys:
             self.surveys.pause_ended(now_s)
-        if self.stopping.pop(slot.number, None):
+        if slot.stop_sent_s is not None:
+            del self.stopping[slot.number]
             self.preempted_at_s, self.has_unread_exit = now_s, True
 
     def note_stop(self, slot: Slot, now_s: float) -> None:

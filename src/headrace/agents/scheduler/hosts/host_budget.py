@@ -57,7 +57,8 @@ class HostBudget:
         self._lendable_bytes: int | None = None  # to all workers together
         self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
         self._was_reclaimed = False
-        self.best_room_bytes: int | None = None  # the most that one run could have had by any reading
+        self.room_alone_bytes = limits.budget_bytes  # what a run could have if nothing else ran, by the last reading
+        self.best_room_bytes: int | None = None  # the most of that by any reading
 
     # Room.
 
@@ -67,14 +68,9 @@ class HostBudget:
         """
         return min(self._unreserved_bytes(), self._left_to_lend_bytes())
 
-    def room_alone_bytes(self) -> int:
-        """What a run could have here if nothing else ran."""
-        room_bytes = self.governor.budget_bytes - self.floor_bytes
-        return room_bytes if self._most_to_lend_bytes is None else min(room_bytes, self._most_to_lend_bytes)
-
     def room_beside_surveys_bytes(self) -> int:
         """What a run could have here beside surveys with one permit each."""
-        return self.room_alone_bytes() - self._surveys.least_bytes
+        return self.room_alone_bytes - self._surveys.least_bytes
 
     def share_bytes(self, slot_count: int) -> int:
         """An equal share of what runs can have here, such that so many fit beside each other: what is kept back for
@@ -170,9 +166,10 @@ class HostBudget:
         self._note_lendable(read.lendable_bytes)
         governor.budget_bytes = min(read.budget_bytes or governor.limits.budget_bytes, governor.limits.budget_bytes)
         self._note_floor(read.used_bytes)
-        room_bytes = self.room_alone_bytes()
-        if self.best_room_bytes is None or room_bytes > self.best_room_bytes:
-            self.best_room_bytes = room_bytes
+        room_bytes, most_bytes = governor.budget_bytes - self.floor_bytes, self._most_to_lend_bytes
+        self.room_alone_bytes = room_bytes if most_bytes is None else min(room_bytes, most_bytes)
+        if self.best_room_bytes is None or self.room_alone_bytes > self.best_room_bytes:
+            self.best_room_bytes = self.room_alone_bytes
         self._note_slots(read.by_run)
         governor.observe(read.used_bytes, read.now_s)
 
