@@ -95,6 +95,25 @@ def test_a_higher_priority_starts_ahead_of_a_lower_run_whose_wait_is_over():
     assert resumed(driver.end(high)) == [low]
 
 
+def test_a_run_whose_wait_is_over_goes_on_ahead_of_those_that_pass_a_higher_one():
+    driver = Waits(slots=1)
+    dead = driver.submit(memory=500)
+    driver.end(dead, ExitCause.OUT_OF_MEMORY)
+    driver.submit(Priority.CRITICAL, memory=100)  # for which the second try stops
+    critical = 2
+    driver.end(dead, ExitCause.PREEMPTED)
+    normal = driver.submit(Priority.NORMAL, memory=100)
+    driver.wait_begins(critical)
+    assert starts(driver.sent)[-1] == normal  # which passes the second try of the first one
+    low = driver.submit(Priority.LOW, memory=100)
+    driver.wait_begins(normal)
+    assert starts(driver.sent)[-1] == low
+    driver.wait_is_over(normal)
+    assert preempts(driver.sent)[-1] == low
+    commands = driver.end(low, ExitCause.PREEMPTED)
+    assert (resumed(commands), starts(commands)) == ([normal], [])
+
+
 def test_a_lower_run_whose_wait_is_over_ages():
     driver = Waits(slots=1)
     low, between = driver.submit(Priority.LOW), driver.submit(Priority.LOW)
@@ -260,6 +279,22 @@ def test_an_isolated_child_starts_in_a_single_slot_that_its_parent_gives_away():
     assert starts(driver.wait_begins(parent)) == [50]  # ahead of the run that came after its parent
 
 
+def test_a_run_keeps_its_place_before_what_a_child_of_it_that_has_ended_has_left():
+    driver = Waits(slots=1)
+    root = driver.submit()
+    driver.isolated_child(root, 50)
+    driver.wait_begins(root)
+    driver.isolated_child(50, 51)
+    driver.wait_begins(50)
+    driver.end(50)
+    driver.end(root, ExitCause.LOST)
+    driver.now_s += 10.0
+    critical = driver.submit(Priority.CRITICAL)
+    assert preempts(driver.sent) == [51]
+    assert starts(driver.end(51, ExitCause.PREEMPTED)) == [critical]
+    assert starts(driver.end(critical)) == [root]
+
+
 def test_an_isolated_child_is_not_refused_by_a_full_queue():
     driver = Waits(slots=1)
     parent = driver.submit()
@@ -373,6 +408,17 @@ def test_a_slot_that_waits_is_charged_at_least_the_smallest_worker():
     driver.submit(memory=901)
     assert starts(driver.wait_begins(first)) == [second]
     assert starts(driver.end(second)) == []  # the next one does not fit beside it
+
+
+def test_what_a_slot_used_while_it_was_the_only_one_is_no_longer_known_beside_others():
+    driver = Waits(slots=2)
+    first = driver.submit(memory=800)
+    driver.tell(MemoryMeasured(now_s=0.0, host="here", used_bytes=50))
+    driver.wait_begins(first)
+    second = driver.submit(memory=500)
+    driver.tell(MemoryMeasured(now_s=0.0, host="here", used_bytes=500))  # by whom cannot be told
+    driver.submit(memory=400)
+    assert starts(driver.sent) == [first, second]
 
 
 def test_nothing_is_kept_back_for_a_worker_that_waits_until_it_computes_again():

@@ -328,7 +328,7 @@ class World:
         is_own = not makes_way and self._used_its_share(run, limit)
         run.needs = max(run.needs, self._shown_need(run, cause, limit, is_own=is_own))
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
-        run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
+        run.others_had_it += not is_own and not makes_way and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
         if run.slot and run.slot.is_short and not makes_way and not is_own:
             run.short_deaths += cause is ExitCause.OUT_OF_MEMORY

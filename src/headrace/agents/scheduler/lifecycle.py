@@ -290,7 +290,7 @@ def age_from(state: SchedulerState, run: ScheduledRun, queued_s: float) -> None:
     """Count the age of a run from then on. The parent that waits for an isolated child stays behind it."""
     run.queued_s = queued_s
     parent = run.parent if run.is_isolated else None
-    if parent is None or parent.queued_s > queued_s:
+    if parent is None or parent.queued_s > queued_s or not state.knows(parent):
         return
     if is_in_line := parent.phase is WAITING and not parent.too_large_bytes:
         state.queue.remove(parent)

@@ -59,14 +59,10 @@ def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
     """Let one slot whose wait is over go on, or start one run: the first goes ahead, unless a higher priority can
     start.
     """
-    if not _may_resume_any(state):
-        return _may_start_any(state) and _start_next(state, now_s)
-    heads = state.queue.heads()
-    if resume_next(state, heads[0] if heads else None, now_s):
+    may_resume = _may_resume_any(state)
+    if _may_start_any(state) and _start_next(state, now_s, may_resume=may_resume):
         return True
-    if _may_start_any(state) and _start_next(state, now_s):
-        return True
-    return resume_next(state, None, now_s)
+    return may_resume and resume_next(state, None, now_s)
 
 
 def _may_resume_any(state: SchedulerState) -> bool:
@@ -76,11 +72,16 @@ def _may_resume_any(state: SchedulerState) -> bool:
     return False
 
 
-def _start_next(state: SchedulerState, now_s: float) -> bool:
-    """Start or hold the next run; return whether one was taken from the queue, so that another may follow."""
+def _start_next(state: SchedulerState, now_s: float, *, may_resume: bool) -> bool:
+    """Start or hold the next run, or let a slot go on that stands ahead of it; return whether one was, so that another
+    may follow.
+    """
     heads = state.queue.heads()
     is_any_admitted = False
-    for number, (_, _, run) in enumerate(heads, 1):
+    for number, entry in enumerate(heads, 1):
+        run = entry[2]
+        if may_resume and resume_next(state, entry, now_s):
+            return True
         if state.circuits.holds(run):
             state.queue.remove(run)
             state.circuits.hold(run)

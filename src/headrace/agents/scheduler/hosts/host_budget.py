@@ -220,7 +220,7 @@ class HostBudget:
             self._note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
         elif self._undeclared:
             self._note_together(self.used_bytes - self.floor_bytes - self._surveys.in_use_bytes)
-        else:  # each run has declared its need: there is nothing to learn
+        else:  # what each uses is not known, and as each run has declared its need, there is nothing to learn
             self._charge_all_anew()
             return
         self._charged_bytes = sum([slot.charged_bytes for slot in slots])
@@ -228,9 +228,9 @@ class HostBudget:
     def _charge_all_anew(self) -> None:
         charged_bytes = 0
         for slot in self._slots.values():
+            slot.in_use_bytes = 0  # it may have been the only one at the last reading
             # The usual case first, without a call: each reading looks at all slots.
-            is_usual = not slot.in_use_bytes and not slot.is_waiting
-            slot.charged_bytes = slot.reserved_bytes if is_usual else self._charge_of(slot)
+            slot.charged_bytes = self._charge_of(slot) if slot.is_waiting else slot.reserved_bytes
             charged_bytes += slot.charged_bytes
         self._charged_bytes = charged_bytes
 
