@@ -44,6 +44,7 @@ class Sizes:
     language: tuple[int, int]
     exchanged: tuple[int, int]  # results written for EDSL, and those that EDSL loads
     exchanged_agents: int
+    listed: int  # rows of a file
 
 
 FULL = Sizes(
@@ -79,6 +80,7 @@ FULL = Sizes(
     language=(1_000, 6_000),
     exchanged=(200_000, 5_000),
     exchanged_agents=20,
+    listed=5_000_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -113,6 +115,7 @@ QUICK = Sizes(
     language=(200, 1_200),
     exchanged=(5_000, 500),
     exchanged_agents=3,
+    listed=20_000,
 )
 
 

@@ -96,7 +96,8 @@ class ParquetSource:
         with open_plain(self.path) as raw:
             self._stamp.check_open(raw, self.path)
             try:
-                file: Any = pyarrow.parquet.ParquetFile(raw, pre_buffer=False, buffer_size=_STREAM_BYTES)
+                with _compact(pa):
+                    file: Any = pyarrow.parquet.ParquetFile(raw, pre_buffer=False, buffer_size=_STREAM_BYTES)
                 with file:
                     yield file
             except (pa.ArrowException, OSError) as error:
@@ -106,6 +107,17 @@ class ParquetSource:
                     f"{self.path} cannot be read as Parquet: {what}.", fix="Is it the right file?"
                 ) from None
             self._stamp.check_open(raw, self.path)
+
+
+@contextmanager
+def _compact(pa: Any) -> Generator[None]:
+    """Have a reader that is made inside use the system's own allocator. Arrow's default one keeps what pages took."""
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(usual)
 
 
 def _place(path: str, header: list[str]) -> int:
