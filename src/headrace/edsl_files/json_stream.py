@@ -36,7 +36,9 @@ class JsonStream:
 
     def members(self) -> Iterator[str]:
         """The names in an object; each one's value is read by the caller, or skipped."""
-        self._expect("{")
+        if self._next() != "{":
+            raise self._wrong("it is no JSON object")
+        self._at += 1
         self._is_read = True
         if self._next() == "}":
             self._at += 1
@@ -117,7 +119,7 @@ class JsonStream:
 
     def _expect(self, letter: str) -> None:
         if self._next() != letter:
-            raise self._wrong(f"{letter!r} was expected at one place")
+            raise self._wrong(f"there is no {letter!r} where one has to be")
         self._at += 1
 
     def _next(self, *, is_at_end: bool = False) -> str:
