@@ -45,6 +45,8 @@ class Sizes:
     exchanged: tuple[int, int]  # results written for EDSL, and those that EDSL loads
     exchanged_agents: int
     listed: int  # rows of a file
+    pictures: int
+    peer_pictures: int
 
 
 FULL = Sizes(
@@ -81,6 +83,8 @@ FULL = Sizes(
     exchanged=(200_000, 5_000),
     exchanged_agents=20,
     listed=5_000_000,
+    pictures=10_000,
+    peer_pictures=1_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -116,6 +120,8 @@ QUICK = Sizes(
     exchanged=(5_000, 500),
     exchanged_agents=3,
     listed=20_000,
+    pictures=500,
+    peer_pictures=500,
 )
 
 

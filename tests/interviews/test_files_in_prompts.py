@@ -1,5 +1,9 @@
 """Runs whose prompts hold files, against a real server: what is asked, stored, cached and failed."""
 
+import base64
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +12,7 @@ import pytest
 from headrace import FileStore, Job, Model, QuestionFreeText, QuestionMultipleChoice, Scenario, ScenarioList, Survey
 from headrace.errors import SurveyError
 from headrace.models.provider import Request
+from headrace.survey.files import file_text
 from headrace.survey.record import Cause
 from tests.models.server import HostileServer
 from tests.pictures import pdf, png, wav
@@ -185,3 +190,60 @@ def test_results_with_files_are_exported_by_path(tmp_path: Path):
         results.to_sqlite(tmp_path / "a.db")
         assert str(tmp_path / "1.png") in (tmp_path / "a.csv").read_text()
         assert f'"{tmp_path / "1.png"}"' in (tmp_path / "a.jsonl").read_text()
+
+
+def stored_bytes(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT coalesce(sum(length(content)), 0) FROM embedded_parts").fetchone()[0]
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_embedded_files_are_kept_once_and_sent_when_the_files_are_gone(
+    server: HostileServer, tmp_path: Path, workers: int | None
+):
+    (tmp_path / "pets").mkdir()
+    one = FileStore(png(tmp_path / "pets" / "a.png", filler_bytes=1_000_000))
+    same = FileStore(png(tmp_path / "pets" / "b.png", filler_bytes=1_000_000))
+    other = FileStore(png(tmp_path / "pets" / "c.png", shade=9))
+    scenarios = ScenarioList([{"photo": one}, {"photo": same}, {"photo": other}])
+    job = Survey([LOOK]).by(scenarios).by(a_model(server))
+    job.run(tmp_path / "a.run", embed=True, cache=False, limit=1).close()
+    assert stored_bytes(tmp_path / "a.run") == one.size + other.size
+    expected = (tmp_path / "pets" / "c.png").read_bytes()
+    shutil.rmtree(tmp_path / "pets")
+    with job.run(tmp_path / "a.run", cache=False, workers=workers) as results:
+        assert [result.answer["seen"] for result in results] == ["Good"] * 3
+    sent = {call.content[1]["image_url"]["url"].partition(",")[2] for call in server.script.kept}
+    assert base64.b64encode(expected).decode() in sent
+    assert stored_bytes(tmp_path / "a.run") == one.size + other.size
+
+
+def test_a_file_that_changed_before_it_was_embedded_is_left_out(server: HostileServer, tmp_path: Path):
+    scenarios = photos(tmp_path, 2)
+    png(tmp_path / "1.png", shade=99)
+    job = Survey([LOOK]).by(scenarios).by(a_model(server))
+    with job.run(tmp_path / "a.run", embed=True, cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good", None]
+    assert stored_bytes(tmp_path / "a.run") == scenarios[0]["photo"].size
+
+
+def test_an_embedded_part_that_is_damaged_is_not_sent(server: HostileServer, tmp_path: Path):
+    job = Survey([LOOK]).by(photos(tmp_path, 2)).by(a_model(server))
+    job.run(tmp_path / "a.run", embed=True, cache=False, limit=1).close()
+    with closing(sqlite3.connect(tmp_path / "a.run")) as connection, connection:
+        connection.execute("UPDATE embedded_parts SET content = zeroblob(length(content))")
+    with job.run(tmp_path / "a.run", cache=False) as results:
+        assert "cannot be sent: its content changed" in results[1].failures[0].message
+    assert server.calls == 1
+
+
+def test_the_text_of_an_embedded_pdf_is_read_from_the_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    report = FileStore(pdf(tmp_path / "a.pdf", "First page"))
+    question = QuestionFreeText(question_name="q", question_text="{{ scenario.report.text }}")
+    job = Survey([question]).by(Scenario({"report": report, "n": 1}), Scenario({"report": report, "n": 2}))
+    job = job.by(Model("test", canned_response=lambda request: request.user_prompt))
+    job.run(tmp_path / "a.run", embed=True, limit=1).close()
+    monkeypatch.setattr(file_text, "_kept", file_text._KeptTexts())
+    (tmp_path / "a.pdf").unlink()
+    with job.run(tmp_path / "a.run") as results:
+        assert results[1].answer["q"].startswith("First page")

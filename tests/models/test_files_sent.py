@@ -13,7 +13,7 @@ from headrace import FileStore, Model
 from headrace.errors import FileUnusable, ProviderError
 from headrace.models.calls import ServiceCalls
 from headrace.models.provider import Reply, Request
-from headrace.survey.files.checked_file import BLOCK_BYTES
+from headrace.survey.files.file_contents import BLOCK_BYTES
 from headrace.survey.files.marks import mark_of, split
 from tests.models.asking import CHOICE, TEXT, ask, opened, outcome
 from tests.models.server import HostileServer
@@ -76,7 +76,8 @@ def test_messages_get_blocks(server: HostileServer, tmp_path: Path):
 @pytest.mark.parametrize("size", [1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES + 2])
 def test_a_body_has_its_length_and_every_byte(server: HostileServer, tmp_path: Path, service: str, size: int):
     path = tmp_path / "a.png"
-    path.write_bytes((b"\x89PNG\r\n\x1a\n" + os.urandom(size))[:size] if size > 8 else b"\x89PNG\r\n\x1a\n")
+    begun = png(path).read_bytes()[:33]  # with its width and height
+    path.write_bytes((begun + os.urandom(size))[: max(size, 33)])
     ask(a_model(service, server), a_request("See ", FileStore(path), schema=CHOICE))
     assert "content-length" in server.last.headers
     sent = server.last.content[1]

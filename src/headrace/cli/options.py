@@ -150,6 +150,9 @@ class RunFlags:
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")] = (
         False
     )
+    embed: Annotated[bool, typer.Option("--embed", help="Keep the files that prompts send in the run file too.")] = (
+        False
+    )
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Let a file from elsewhere use this address, key or model file. Repeatable."),

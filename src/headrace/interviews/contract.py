@@ -39,6 +39,7 @@ class Spec(msgspec.Struct, frozen=True):
     agent_settings: bytes = b""  # a SettingsTable
     details: DetailShape = DetailShape.WHOLE
     priority: Priority = Priority.NORMAL  # of its calls, beside others to the same model
+    embedded_in: str = ""  # the run file that holds the contents of files in prompts, where there is one on this host
 
 
 class Interview(msgspec.Struct, array_like=True):

@@ -109,4 +109,5 @@ def spec_of(job: Job, file: RunFile, details: DetailShape, priority: Priority) -
         agent_settings=job.agents.settings.to_row(),
         details=details,
         priority=priority,
+        embedded_in=str(file.path) if file.has_embedded_files else "",
     )

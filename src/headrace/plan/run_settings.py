@@ -37,6 +37,7 @@ class RunSettings(EdslParameters, total=False):
     extend: bool
     retry_failed: bool
     stop_on_exception: bool
+    embed: bool
     progress_bar: ProgressBar
     keep: Literal["everything", "answers", "nothing"] | None
     aggregate: Mapping[str, str] | Aggregator | None

@@ -7,7 +7,8 @@ import pytest
 
 from headrace import FileStore, Scenario, ScenarioList
 from headrace.errors import FileUnusable, ListError
-from headrace.survey.files.checked_file import BLOCK_BYTES, CheckedFile, blocks_of
+from headrace.survey.files.checked_file import CheckedFile, blocks_of
+from headrace.survey.files.file_contents import BLOCK_BYTES
 from headrace.survey.files.file_types import FileKind
 from headrace.survey.values import check_fields, decode_fields, encode_fields, without_paths
 from tests.pictures import pdf, png, wav

@@ -30,9 +30,15 @@ from headrace.store.run_file.removal import set_aside
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
-from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums, add_memory_history
+from headrace.store.run_file.run_schema import (
+    WITHOUT_CHECKSUMS,
+    add_checksums,
+    add_memory_history,
+    has_embedded_files,
+)
 from headrace.store.run_file.stored_history import has_history
 from headrace.store.run_file.stored_job import creation
+from headrace.store.run_file.stored_job.embedded_files import embed_files
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.stored_job.moved_files import follow_moved_files
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
@@ -103,6 +109,8 @@ class RunFile:
                     growth.carry_out(live, job, pause)
                 if was_there:
                     follow_moved_files(live.connection, job, pause)
+                if options.embed:
+                    embed_files(live, job, pause)
                 return cls._load(live, len(job.survey), options)
             except BaseException:
                 live.close()
@@ -148,6 +156,11 @@ class RunFile:
     @property
     def connection(self) -> apsw.Connection:
         return self.live.connection
+
+    @property
+    def has_embedded_files(self) -> bool:
+        """Whether it holds contents of files in prompts."""
+        return has_embedded_files(self._lists.connection)
 
     def rows(self, table: str, positions: list[int]) -> dict[int, bytes]:
         """The rows of agents or scenarios at these positions, as JSON."""

@@ -53,6 +53,11 @@ CREATE TABLE memory_history(second INTEGER PRIMARY KEY, seconds INTEGER NOT NULL
                             at REAL NOT NULL, memory_bytes INTEGER NOT NULL, budget_bytes INTEGER NOT NULL,
                             level INTEGER NOT NULL, done INTEGER NOT NULL, stored_bytes INTEGER NOT NULL, checksum);
 """
+# Made when a run embeds files, in a file of any version: older versions take them for tables of the user's own.
+_EMBEDDED_FILES = """
+CREATE TABLE embedded(digest TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE embedded_parts(digest TEXT, part INTEGER, content BLOB NOT NULL, PRIMARY KEY(digest, part));
+"""
 _KEEPING_TABLES = """
 CREATE TABLE finished(cause TEXT, block INTEGER, bits BLOB NOT NULL, checksum, PRIMARY KEY(cause, block)) WITHOUT ROWID;
 CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLOB NOT NULL, checksum) WITHOUT ROWID;
@@ -61,8 +66,8 @@ CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLO
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    WITH_TOTALS: accepted_tables(_TABLES, _MEMORY_HISTORY, _KEEPING_TABLES),
-    WITH_CHECKSUMS: accepted_tables(_TABLES, _MEMORY_HISTORY),
+    WITH_TOTALS: accepted_tables(_TABLES, _MEMORY_HISTORY, _EMBEDDED_FILES, _KEEPING_TABLES),
+    WITH_CHECKSUMS: accepted_tables(_TABLES, _MEMORY_HISTORY, _EMBEDDED_FILES),
     WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), _MEMORY_HISTORY),
 }
 
@@ -98,6 +103,17 @@ def add_memory_history(connection: apsw.Connection) -> None:
     connection.execute(_MEMORY_HISTORY)
 
 
+def add_embedded_files(connection: apsw.Connection) -> None:
+    """Give a file the tables for contents of files, where it has none."""
+    if not has_embedded_files(connection):
+        connection.execute(_EMBEDDED_FILES)
+
+
+def has_embedded_files(connection: apsw.Connection) -> bool:
+    sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('embedded', 'embedded_parts')"
+    return connection.execute(sql).get == 2
+
+
 def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is no run file, or whose tables are not those that `create_tables` makes."""
     check_format(connection, path, RUN_FILE)
@@ -106,7 +122,7 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
         raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)
     ending = "" if version == WITHOUT_CHECKSUMS else _CHECKSUM
     others: dict[str, IsOurs] = {"interviews": lambda sql: _is_interviews(sql, ending)}
-    check_schema(connection, path, _ACCEPTED[version], others, newer=("memory_history",))
+    check_schema(connection, path, _ACCEPTED[version], others, newer=("memory_history", "embedded", "embedded_parts"))
     asked: int = connection.execute("SELECT count(*) FROM questions").get
     answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
     if not asked or answers != min(asked, ANSWER_COLUMNS):

@@ -7,20 +7,18 @@ given out whole. Does not cover: what is done with the blocks (models.http_clien
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 import threading
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from headrace.errors import FileUnusable, ListError
+from headrace.survey.files.file_contents import BLOCK_BYTES, Content, PathContent, open_content
 from headrace.units import format_bytes
 
 if TYPE_CHECKING:
     from headrace.survey.files.file_store import FileStore
 
-BLOCK_BYTES = 3 << 17  # base64 turns three bytes into four letters, so a block is a multiple of three
 MOST_FILE_BYTES = 512_000_000
 _DIGEST_BYTES = 16
 _FIX = "Check the path and its rights."
@@ -34,9 +32,9 @@ def digested(path: str) -> tuple[str, int, bytes]:
     """A file's digest, its size, and its first block; ListError where it cannot be sent by anybody."""
     try:
         digest, size, head = new_digest(), 0, b""
-        with os.fdopen(_open(path), "rb", buffering=0) as file:
-            _refuse_huge(path, os.fstat(file.fileno()).st_size)
-            while block := file.read(BLOCK_BYTES):
+        with closing(PathContent(path)) as content:
+            _refuse_huge(path, content.size())
+            while block := content.read(BLOCK_BYTES):
                 head = head or block
                 digest.update(block)
                 size += len(block)
@@ -63,7 +61,7 @@ class CheckedFile:
 
     def __init__(self, file: FileStore) -> None:
         self._file = file
-        self._descriptor: int | None = None
+        self._content: Content | None = None
         self._reading = threading.Lock()
         self._is_closed = False
         self._digest = new_digest()
@@ -89,27 +87,27 @@ class CheckedFile:
 
     def close(self) -> None:
         self._is_closed = True
-        # While a block is being read the descriptor's number must not become another file's: the reader closes it.
+        # Not while a block is being read: the descriptor's number might become another file's. The reader closes it.
         if self._reading.acquire(blocking=False):
             try:
-                if self._descriptor is not None:
-                    os.close(self._descriptor)
-                    self._descriptor = None
+                if self._content is not None:
+                    self._content.close()
+                    self._content = None
             finally:
                 self._reading.release()
 
     def _read(self) -> bytes:
         if self._is_closed:
             raise OSError(0, "its reading was ended")
-        if self._descriptor is None:
-            self._descriptor = _open(self._file.path)
-            size = os.fstat(self._descriptor).st_size
+        if self._content is None:
+            self._content = open_content(self._file)
+            size = self._content.size()
             if size != self._file.size:
                 raise FileUnusable(self._file.path, f"it has {size:,} bytes now, and had {self._file.size:,}")
         wanted = min(BLOCK_BYTES, self._left_bytes)
-        block = os.read(self._descriptor, wanted)
+        block = self._content.read(wanted)
         while block and len(block) < wanted:  # a network file system may give less
-            more = os.read(self._descriptor, wanted - len(block))
+            more = self._content.read(wanted - len(block))
             if not more:
                 break
             block += more
@@ -126,12 +124,3 @@ def blocks_of(file: FileStore) -> Iterator[bytes]:
             yield block
     finally:
         checked.close()
-
-
-def _open(path: str) -> int:
-    # Without waiting: a FIFO would be waited for until somebody writes into it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(0, "it is a directory" if Path(path).is_dir() else "it is no file but something else")
-    return descriptor

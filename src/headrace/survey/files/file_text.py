@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import FileUnusable, MissingExtra
 from headrace.survey.files import pdf_child
 from headrace.survey.files.checked_file import blocks_of
+from headrace.survey.files.file_contents import path_with_content
 from headrace.survey.files.file_types import FileKind
 from headrace.survey.files.pdf_child import MOST_BYTES, PdfEnd
 
@@ -128,8 +129,8 @@ def _decoded(file: FileStore) -> str:
 def _of_pdf(file: FileStore) -> str:
     if file.size > MOST_BYTES:
         raise FileUnusable(file.path, f"it is larger than {MOST_BYTES // 1_000_000} MB", as_text=True)
-    command = [sys.executable, "-P", str(Path(pdf_child.__file__)), file.path, file.digest, str(MOST_TEXT_BYTES)]
-    with _readers:
+    with _readers, path_with_content(file) as path:
+        command = [sys.executable, "-P", str(Path(pdf_child.__file__)), path, file.digest, str(MOST_TEXT_BYTES)]
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PDF_WITHIN_S)  # noqa: PLW1510
         except subprocess.TimeoutExpired:

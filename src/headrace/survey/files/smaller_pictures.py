@@ -16,6 +16,7 @@ from pathlib import Path
 
 from headrace.errors import FileUnusable, MissingExtra
 from headrace.survey.files import picture_child
+from headrace.survey.files.file_contents import path_with_content
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.picture_child import MOST_PIXELS, PictureEnd
 
@@ -77,14 +78,15 @@ class SmallerPictures:
                 atexit.register(self._directory.cleanup)
             self._number += 1
             out = Path(self._directory.name) / f"{self._number}.jpg"
-        command = [
-            sys.executable, "-P", str(Path(picture_child.__file__)), file.path, file.digest,
-            str(most_bytes), str(min(most_pixels, _USUAL_PIXELS)), str(out),
-        ]  # fmt: skip
-        try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_WITHIN_S)  # noqa: PLW1510
-        except subprocess.TimeoutExpired:
-            raise FileUnusable(file.path, f"making it smaller takes longer than {_WITHIN_S:.0f} s") from None
+        with path_with_content(file) as path:
+            command = [
+                sys.executable, "-P", str(Path(picture_child.__file__)), path, file.digest,
+                str(most_bytes), str(min(most_pixels, _USUAL_PIXELS)), str(out),
+            ]  # fmt: skip
+            try:
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_WITHIN_S)  # noqa: PLW1510
+            except subprocess.TimeoutExpired:
+                raise FileUnusable(file.path, f"making it smaller takes longer than {_WITHIN_S:.0f} s") from None
         if done.returncode:
             raise _problem(file, done.returncode, done.stderr)
         return FileStore(out)
