@@ -335,6 +335,8 @@ def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> N
 
 def _with_children(run: ScheduledRun) -> list[ScheduledRun]:
     """A run and its children, theirs too: in its slot, in slots of their own, or waiting for it."""
+    if run.slot is None and not run.children and not run.isolated_children:
+        return [run]  # nearly all that wait
     found, unseen = dict[int, ScheduledRun](), [run]
     while unseen:
         each = unseen.pop()
