@@ -169,13 +169,15 @@ async def test_a_run_that_fitted_waits_while_this_process_has_its_memory_and_an_
 
 
 async def test_a_run_that_fits_nowhere_for_long_fails_with_what_it_lacks_and_can_be_tried_again(tmp_path):
-    given = replace(limits(400 * MB), gives_up_after_s=1.0)
+    given = replace(limits(400 * MB), gives_up_after_s=2.0)
     async with Engine(tmp_path / "a.run", isolation="inline", memory=given) as engine:
         held = filled(250 * MB)
         while engine.status().memory_bytes < tree_bytes() - 50 * MB:
             await asyncio.sleep(0.01)
         run = await engine.submit(fitted)
-        while not (waiting_for := engine.status().waiting_for):
+        waiting_for = ""
+        while run.status().state is RunState.WAITING:
+            waiting_for = engine.status().waiting_for or waiting_for
             await asyncio.sleep(0.02)
         assert "in use outside of runs: it needs 200 MB" in waiting_for
         with pytest.raises(RunFailed, match=r"it needs 200 MB, and of the budget .*memory= of its @task") as failed:
