@@ -18,7 +18,9 @@ import zstandard
 
 from headrace import AgentList, Job, Model, ScenarioList
 from headrace.errors import ListError, MissingExtra
+from headrace.plan.rows.opening import spooled_rows
 from headrace.plan.sources import excel_file
+from headrace.plan.sources.json_file import json_objects
 
 ROWS = [{"n": 1, "text": 'naïve, "quoted"'}, {"n": 2, "text": "two\nlines"}]
 CSV = 'n,text\n1,"naïve, ""quoted"""\n2,"two\nlines"\n'
@@ -273,3 +275,21 @@ def test_addresses_are_fetched_where_the_library_is_there(tmp_path, monkeypatch)
     hub = types.SimpleNamespace(load_dataset=lambda name, split, streaming: [{"n": 1, "from": name}])
     monkeypatch.setitem(sys.modules, "datasets", hub)
     assert ScenarioList.from_file("hf://datasets/owner/name")[0]["from"] == "owner/name"
+
+
+def test_a_file_that_changes_while_its_list_is_made_is_named(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(ROWS))
+
+    def rows():
+        yield from json_objects(path)
+        path.write_text("[]")
+
+    with pytest.raises(ListError, match="changed while the job was set up"):
+        spooled_rows(rows(), {}, path)
+
+
+def test_any_iterable_of_dicts_is_a_source(tmp_path):
+    assert ScenarioList.from_source(dict(row) for row in ROWS) == ScenarioList(ROWS)
+    job = Job.map("{{ text }}", pa.Table.from_pylist(ROWS)).by(Model("test", canned_response="ok"))
+    assert len(job.run(tmp_path / "a.run")) == 2

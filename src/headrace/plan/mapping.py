@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.errors import ListError, SurveyError
 from headrace.plan.lists import ScenarioList
-from headrace.plan.rows.data_frames import records
+from headrace.plan.rows.data_frames import is_arrow, records
 from headrace.survey.agent import Agent
 from headrace.survey.questions.base import Question
 from headrace.survey.questions.mapped import MappedPrompt, MappedProperty, properties
@@ -38,7 +38,7 @@ def mapped_agent(system_prompt: str | None) -> Agent:
 
 
 def rows_of(data: Any) -> ScenarioList:
-    """The rows to map over: a file, a list, a data frame, or any iterable of dicts; read as a stream."""
+    """The rows to map over: a file, a list, a data frame, an Arrow table, or any iterable of dicts."""
     match data:
         case ScenarioList():
             return data
@@ -46,6 +46,8 @@ def rows_of(data: Any) -> ScenarioList:
             return ScenarioList.from_file(data)
         case dict():
             raise ListError("The data is one row.", fix="Give a list of rows, or put this one in brackets.")
+        case _ if is_arrow(data):
+            return ScenarioList.from_arrow(data)
         case Iterable():
             return ScenarioList(records(data))  # pyright: ignore[reportUnknownArgumentType]
         case _:

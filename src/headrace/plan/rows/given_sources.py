@@ -87,6 +87,8 @@ def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]
         if rows and isinstance(rows[0], tuple):
             return "list_of_tuples", (options.pop("field_names", ()), rows)
         return "list", (options.pop("field_name", "value"), rows)
+    if isinstance(data, Iterable):  # a data set of Hugging Face, a generator
+        return "rows", (cast("Iterable[Any]", data),)
     raise ListError(f"from_source cannot tell what {data!r} is.", fix='Name its kind: from_source("csv", ...).')
 
 

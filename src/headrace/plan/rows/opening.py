@@ -23,7 +23,7 @@ from headrace.plan.sources.arrow_columns import import_arrow
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, standard_input
-from headrace.plan.sources.hashed_file import open_plain
+from headrace.plan.sources.hashed_file import FileStamp, open_plain
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.json_file import json_objects
 from headrace.plan.sources.jsonl_file import JsonlSource
@@ -82,18 +82,23 @@ def renamed_rows(rows: Iterable[Fields], rename: Renames, where: str) -> Iterato
 
 
 def spooled_rows(rows: Iterable[Fields], rename: Renames, path: Path) -> Spool:
-    return Spool(renamed_rows(rows, rename, str(path)), f"{path}, row")
+    """The rows of a file, read once; an error where it changed meanwhile."""
+    stamp = FileStamp.of(path)
+    spool = Spool(renamed_rows(rows, rename, str(path)), f"{path}, row")
+    stamp.check(path)
+    return spool
 
 
 def sqlite_rows(path: Path, rename: Renames, table: str | None, query: str | None) -> Spool:
     from headrace.store.queries.foreign_tables import foreign_rows  # the only folder that opens SQLite files
 
-    return spooled_rows(foreign_rows(path, table, query), rename, path)
+    # One moment of the file, whoever writes to it meanwhile.
+    return Spool(renamed_rows(foreign_rows(path, table, query), rename, str(path)), f"{path}, row")
 
 
 def arrow_file(path: Path, rename: Renames) -> Spool:
     """The rows of a file of Arrow's own, which is a file or a stream; read once, a batch at a time."""
-    pa = import_arrow()
+    pa, stamp = import_arrow(), FileStamp.of(path)
     with open_plain(path) as file:
         try:
             try:
@@ -103,10 +108,12 @@ def arrow_file(path: Path, rename: Renames) -> Spool:
             except pa.ArrowInvalid:
                 file.seek(0)
                 data = pa.ipc.open_stream(file)
-            return arrow_rows(data, rename, str(path))
+            rows = arrow_rows(data, rename, str(path))
         except (pa.ArrowException, OSError) as error:
             what = str(error).splitlines()[0].rstrip(".")
             raise ListError(f"{path} cannot be read as Arrow: {what}.", fix="Is it the right file?") from None
+    stamp.check(path)
+    return rows
 
 
 def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
