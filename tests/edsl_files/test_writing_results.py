@@ -137,6 +137,7 @@ def test_settings_that_edsl_would_refuse_do_not_keep_a_file_from_loading(tmp_pat
             QuestionLinearScale(question_name="a", option_labels={1: "low"}, **scale),
             QuestionLinearScale(question_name="b", option_labels={1: "low", 3: "high"}, **scale),
             QuestionLinearScale(question_name="c", question_text="?", question_options=[3, 2, 1]),
+            QuestionLinearScale(question_name="d", **scale),
         ]
     )
     results = survey.by(Model("test", canned_response="1")).run(tmp_path / "x.run", progress_bar=False)
@@ -146,6 +147,7 @@ def test_settings_that_edsl_would_refuse_do_not_keep_a_file_from_loading(tmp_pat
         ("linear_scale", False),
         ("linear_scale", True),
         ("free_text", False),
+        ("linear_scale", False),
     ]
     assert len(notes) == 2
     named = Survey([QuestionFreeText(question_name="my_comment", question_text="?")])

@@ -100,11 +100,11 @@ def _question(question: Question, notes: CarriedOver) -> dict[str, Any]:
         notes.note(f"question {name!r} is of the kind {question.kind!r}, and free text for EDSL: {why}")
         return {**head, "question_type": kind, **marks("QuestionBase")}
     kept = _settings(question)
-    if "option_labels" in kept and not fits_labels(kept["option_labels"], kept.get("question_options")):
-        notes.note(
-            f"question {name!r}: labels of its options, which EDSL wants for the first and the last one at least"
-        )
-        del kept["option_labels"]
+    labels = kept.pop("option_labels", None)
+    if fits_labels(labels, kept.get("question_options")):
+        kept["option_labels"] = labels
+    elif labels:
+        notes.note(f"question {name!r}: labels of its options, which EDSL wants for the first and last one at least")
     return {**head, **kept, "question_type": kind, **marks("QuestionBase")}
 
 
