@@ -4,13 +4,14 @@ import asyncio
 import base64
 import os
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace import FileStore, Model
-from headrace.errors import FileUnusable, ProviderError
+from headrace.errors import FileUnusable, ProviderBusy, ProviderError, ProviderRefused
 from headrace.models.calls import ServiceCalls
 from headrace.models.provider import Reply, Request
 from headrace.survey.files.file_contents import BLOCK_BYTES
@@ -155,6 +156,42 @@ def test_many_large_files_in_flight_cost_a_block_each(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0), backlog=512) as silent:
         before = _resident_bytes()
         assert asyncio.run(ask_all(f"http://127.0.0.1:{silent.getsockname()[1]}/v1")) < 80_000_000
+
+
+@pytest.mark.parametrize("ending", ["stays open", "closes"])
+@pytest.mark.parametrize(("status", "error"), [("413 Too Large", ProviderRefused), ("429 Busy", ProviderBusy)])
+def test_a_service_that_answers_before_it_has_read_the_body_is_heard_at_once(
+    tmp_path: Path, ending: str, status: str, error: type[ProviderError]
+):
+    photo = FileStore(png(tmp_path / "a.png", filler_bytes=20_000_000))
+
+    async def answer_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        await writer.drain()
+        if ending == "stays open":
+            await asyncio.wait_for(stopped.wait(), 30)
+        writer.transport.abort()
+
+    stopped = asyncio.Event()
+
+    async def asked() -> Any:
+        server = await asyncio.start_server(answer_early, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        async with opened(Model("m", service_name="openai_compatible", base_url=url, timeout_s=25.0)) as provider:
+            started_s = time.monotonic()
+            found = await outcome(provider, a_request("See ", photo))
+            took_s = time.monotonic() - started_s
+        stopped.set()
+        server.close()
+        await asyncio.sleep(0.05)
+        return found, took_s
+
+    found, took_s = asyncio.run(asked())
+    assert took_s < 15
+    if ending == "stays open":  # a connection that is closed at once may take the answer with it
+        assert isinstance(found, error), found
+    assert isinstance(found, ProviderError)
 
 
 def _resident_bytes() -> int:

@@ -2,7 +2,9 @@ import os
 import pickle
 import socket
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import FileStore, Scenario, ScenarioList
@@ -32,6 +34,18 @@ def test_data_that_looks_like_a_file_stays_data(tmp_path: Path):
         row, _ = encode_fields(fields)
         assert decode_fields(row) == fields
         assert without_paths(row) == row
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"bytes": -1}, {"bytes": "1"}, {"digest": "x"}, {"path": "a\0b"}, {"type": 'image/png","x":"'}, {"width": -1}],
+)
+def test_a_reference_that_cannot_be_is_none(tmp_path: Path, damage: dict[str, Any]):
+    stored = {**FileStore(png(tmp_path / "cat.png")).to_stored(), **damage}
+    with pytest.raises(msgspec.ValidationError):
+        decode_fields(msgspec.json.encode({"photo": {"$file": stored}}))
+    with pytest.raises(ListError, match="no media type"):
+        FileStore(tmp_path / "cat.png", mime_type="image png")
 
 
 def test_a_list_is_the_same_wherever_its_files_lie(tmp_path: Path):

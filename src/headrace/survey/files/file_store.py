@@ -8,7 +8,7 @@ Does not cover: reading and sending it (survey.files.checked_file, models.http_c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from headrace.errors import ListError
 from headrace.missing_names import ExplainedNames
 from headrace.survey.files.checked_file import digested
 from headrace.survey.files.file_text import text_of
-from headrace.survey.files.file_types import HEAD_BYTES, FileKind, kind_of_type, media_type
+from headrace.survey.files.file_types import HEAD_BYTES, MEDIA_TYPE, FileKind, kind_of_type, media_type
 from headrace.survey.files.picture_size import pixels
 from headrace.units import format_bytes
 
@@ -28,14 +28,14 @@ TooLarge: TypeAlias = Literal["refuse", "resize"]
 
 
 class _StoredFile(msgspec.Struct, omit_defaults=True):
-    """A reference as rows hold it."""
+    """A reference as rows hold it. A row may come with a file from elsewhere: what cannot be is no reference."""
 
-    path: str
-    digest: str
-    bytes: int
-    type: str
-    width: int = 0
-    height: int = 0
+    path: Annotated[str, msgspec.Meta(pattern=r"^[^\x00]+$")]
+    digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+    bytes: Annotated[int, msgspec.Meta(ge=1)]
+    type: Annotated[str, msgspec.Meta(pattern=MEDIA_TYPE)]
+    width: Annotated[int, msgspec.Meta(ge=0)] = 0
+    height: Annotated[int, msgspec.Meta(ge=0)] = 0
     too_large: TooLarge = "refuse"
 
 

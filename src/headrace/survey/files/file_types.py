@@ -6,11 +6,13 @@ Does not cover: which service takes which kind (survey.files.taken).
 from __future__ import annotations
 
 import mimetypes
+import re
 from enum import Enum
 
 from headrace.errors import ListError
 
 HEAD_BYTES = 1024
+MEDIA_TYPE = r"^[a-z]+/[a-z0-9.+-]+$"
 UNKNOWN = "application/octet-stream"
 PDF = "application/pdf"
 _BEGINNINGS = (
@@ -56,6 +58,8 @@ def kind_of_type(mime_type: str) -> FileKind:
 
 def media_type(path: str, head: bytes, given: str | None) -> str:
     """The media type of a file that begins with `head`; ListError for a picture, PDF or recording that is none."""
+    if given is not None and not re.search(MEDIA_TYPE, given):
+        raise ListError(f"mime_type={given!r} is no media type.", fix='Write one like "image/png", or leave it out.')
     seen = _by_head(head)
     named = given or _by_name(path)
     if seen is not None:
