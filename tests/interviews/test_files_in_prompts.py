@@ -227,6 +227,20 @@ def test_a_file_that_changed_before_it_was_embedded_is_left_out(server: HostileS
     assert stored_bytes(tmp_path / "a.run") == scenarios[0]["photo"].size
 
 
+def test_an_embedding_that_was_killed_is_made_again(server: HostileServer, tmp_path: Path):
+    scenarios = photos(tmp_path, 2, filler_bytes=500_000)
+    job = Survey([LOOK]).by(scenarios).by(a_model(server))
+    job.run(tmp_path / "a.run", embed=True, cache=False, limit=1).close()
+    with closing(sqlite3.connect(tmp_path / "a.run")) as connection, connection:
+        connection.execute("DELETE FROM embedded WHERE digest = ?", (scenarios[1]["photo"].digest,))
+        connection.execute("DELETE FROM embedded_parts WHERE part > 0")  # a kill between two transactions
+        connection.execute("DELETE FROM embedded_parts WHERE digest = ?", (scenarios[0]["photo"].digest,))
+        connection.execute("DELETE FROM embedded")
+    with job.run(tmp_path / "a.run", embed=True, cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good"] * 2
+    assert stored_bytes(tmp_path / "a.run") == sum(each["photo"].size for each in scenarios)
+
+
 def test_an_embedded_part_that_is_damaged_is_not_sent(server: HostileServer, tmp_path: Path):
     job = Survey([LOOK]).by(photos(tmp_path, 2)).by(a_model(server))
     job.run(tmp_path / "a.run", embed=True, cache=False, limit=1).close()

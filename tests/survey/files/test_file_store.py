@@ -1,3 +1,4 @@
+import errno
 import os
 import pickle
 import socket
@@ -9,6 +10,7 @@ import pytest
 
 from headrace import FileStore, Scenario, ScenarioList
 from headrace.errors import FileUnusable, ListError
+from headrace.survey.files import file_contents
 from headrace.survey.files.checked_file import CheckedFile, blocks_of
 from headrace.survey.files.file_contents import BLOCK_BYTES
 from headrace.survey.files.file_types import FileKind
@@ -104,11 +106,18 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.
                 FileStore(path)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_without_rights_is_refused(tmp_path: Path):
-    png(tmp_path / "cat.png").chmod(0)
-    with pytest.raises(ListError, match="Permission denied"):
-        FileStore(tmp_path / "cat.png")
+def test_a_file_without_rights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = png(tmp_path / "cat.png")
+    file = FileStore(path)
+
+    def refuse(*_: object) -> int:  # root may read everything, and tests may be run as root
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(file_contents.os, "open", refuse)
+    with pytest.raises(ListError, match="cannot be read: Permission denied"):
+        FileStore(path)
+    with pytest.raises(FileUnusable, match="cannot be sent: Permission denied"):
+        next(blocks_of(file))
 
 
 def test_a_file_that_changed_is_never_given_out_whole(tmp_path: Path):
