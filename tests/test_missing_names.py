@@ -75,6 +75,14 @@ def test_what_edsl_has_can_be_imported_and_says_what_to_do():
         headrace.Dataset("a.pdf")
 
 
+def test_a_file_says_how_to_do_what_edsl_s_does(tmp_path):
+    (tmp_path / "a.txt").write_text("Hello")
+    file = headrace.FileStore(tmp_path / "a.txt")
+    for name, way in (("base64_string", "read_bytes"), ("view", "program"), ("push", "embed=True")):
+        with pytest.raises(AttributeError, match=way):
+            getattr(file, name)
+
+
 def test_results_have_their_survey_and_their_failures(tmp_path, capsys):
     survey = Survey.example()
     good = survey.by(Model("test", canned_response={"q0": "yes", "q2": "Soup"})).run(tmp_path / "a.run")

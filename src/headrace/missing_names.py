@@ -134,6 +134,15 @@ _WAYS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("from_image", "from_pdf"), "Scenario.from_file(path, field_name=...)."),
         **dict.fromkeys(("from_url", "from_docx"), _FROM_FILES),
     },
+    "FileStore": {
+        **dict.fromkeys(
+            ("base64_string", "write", "to_tempfile", "binary"),
+            "It refers to a file and holds none of it: Path(file.path).read_bytes().",
+        ),
+        "view": "Open file.path with a program of yours.",
+        **dict.fromkeys(("to_scenario", "to_dict"), 'Make it a field: Scenario({"photo": file}).'),
+        **dict.fromkeys(("push", "pull"), "There is no hosted service here: embed=True keeps files in the run file."),
+    },
     "RowList": {
         "from_urls": _FROM_FILES,
         **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "flatten"), _IN_PANDAS),
