@@ -88,6 +88,8 @@ def test_a_name_that_tells_no_format_is_refused(tmp_path):
     for name in ("a.txt", "a", "a.parquet.gz", "a.gz"):
         with pytest.raises(ListError, match=r"tells no format.*Known are \.csv"):
             ScenarioList.from_file(tmp_path / name)
+    with pytest.raises(ListError, match=r"is a directory.*\*\.csv"):
+        AgentList.from_file(tmp_path)
 
 
 def test_packed_files_that_are_cut_off_or_changed_are_named(tmp_path):
@@ -240,6 +242,8 @@ def test_tables_and_queries_of_sqlite_files(tmp_path):
         ({"query": "select n, n from v"}, "may read tables, and nothing else"),
         ({"query": "select 1 as n, 2 as n"}, "has the column 'n' twice"),
         ({"query": "select 1", "table": "other"}, "Both a table and a query"),
+        ({"query": "select 1 as a; select 2 as b"}, "the query has a second statement, 'select 2 as b'"),
+        ({"query": " "}, "The query is empty"),
     ):
         with pytest.raises(ListError, match=message):
             ScenarioList.from_sqlite(path, **given)

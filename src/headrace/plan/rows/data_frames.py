@@ -35,6 +35,12 @@ def is_data_frame(data: Any) -> bool:
     return hasattr(data, "itertuples") or hasattr(data, "iter_slices")
 
 
+def check_data_frame(data: Any) -> None:
+    if not is_data_frame(data):
+        fix = "Collect it first: frame.collect()." if hasattr(data, "collect") else "Give one of pandas or polars."
+        raise ListError(f"A {type(data).__name__} is no data frame.", fix=fix)
+
+
 def is_arrow(data: Any) -> bool:
     """Whether this is a table, a reader or a record batch of Arrow, or of a library that gives its data as one."""
     return not is_data_frame(data) and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"))

@@ -117,10 +117,13 @@ def arrow_file(path: Path, rename: Renames) -> Spool:
 
 
 def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
-    suffix = inner_suffix(path)
-    if suffix not in KNOWN or (path.suffix.lower() in PACKED and suffix not in _TEXT):
+    if path.is_dir():
+        raise ListError(f"{path} is a directory.", fix=f'Name the files in it that hold rows: "{path / "*.csv"}".')
+    suffix, is_packed = inner_suffix(path), path.suffix.lower() in PACKED
+    if suffix not in (_TEXT if is_packed else KNOWN):
+        ending = "".join(path.suffixes[-2:]) if is_packed else path.suffix
         raise ListError(
-            f"{path} ends in {''.join(path.suffixes[-2:]) or 'nothing'!r}, which tells no format.",
+            f"The name of {path} {f'ends in {ending!r}' if ending else 'has no end'}, which tells no format.",
             fix=f"Known are {', '.join(KNOWN)}, and .gz or .zst behind texts; from_csv() and its like read any name.",
         )
     return _OPENERS[suffix](path, rename, reading)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from headrace.errors import ListError
 from headrace.plan.rows import row_combinations, row_groups, row_shape
-from headrace.plan.rows.data_frames import is_data_frame, records
+from headrace.plan.rows.data_frames import check_data_frame, records
 from headrace.plan.rows.derived import spooled
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.file_rows import file_at, files_of
@@ -99,8 +99,7 @@ class ScenarioList(RowList[Scenario]):
     @classmethod
     def from_pandas(cls, frame: Any) -> Self:
         """One scenario a row of a data frame, of pandas or polars, with the columns as its fields."""
-        if not is_data_frame(frame):
-            raise ListError(f"{frame!r} is no data frame.", fix="Give one of pandas or polars.")
+        check_data_frame(frame)
         return cls(records(frame))
 
     @classmethod

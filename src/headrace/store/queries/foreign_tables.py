@@ -6,13 +6,13 @@ Does not cover: files of ours (store.connections opens those in the same way), o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 
-from headrace.errors import ListError, nearest
+from headrace.errors import ListError, nearest, spelled
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.store.connections import connect
 from headrace.store.hardening import only_allowed, query_may
@@ -25,8 +25,9 @@ _TABLES = "SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'vi
 
 def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[Fields]:
     """The rows of a table, the only one where none is named, or of a query; all of one moment of the file."""
-    if table is not None and query is not None:
-        raise ListError("Both a table and a query are given.", fix="Give one of them.")
+    if (table is not None and query is not None) or (query is not None and not query.strip()):
+        what = "Both a table and a query are given." if table is not None else "The query is empty."
+        raise ListError(what, fix="Give one of them: a table's name, or a query.")
     if not path.is_file():
         raise ListError(f"{path} is no file.", fix="Check the path.")
     try:
@@ -49,8 +50,9 @@ def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[F
 
 def _fields(connection: apsw.Connection, statement: str, path: Path) -> Iterator[Fields]:
     names: list[str] | None = None
-    rows = connection.execute(statement)
-    for row in rows:
+    rows = connection.cursor()
+    rows.exec_trace = _first_alone(path)
+    for row in rows.execute(statement):
         if names is None:
             names = renamed_columns([str(column[0]) for column in rows.get_description()], {}, str(path))
         for name, value in zip(names, row, strict=True):
@@ -60,13 +62,27 @@ def _fields(connection: apsw.Connection, statement: str, path: Path) -> Iterator
         yield dict(zip(names, row, strict=True))
 
 
+def _first_alone(path: Path) -> Callable[..., bool]:
+    """Refuses a second statement, whose rows would go under the names of the first one's columns."""
+    begun: list[str] = []
+
+    def begin(_cursor: apsw.Cursor, statement: str, _bindings: object) -> bool:
+        if begun:
+            raise ListError(f"{path}: the query has a second statement, {statement.strip()!r}.", fix="Give one.")
+        begun.append(statement)
+        return True
+
+    return begin
+
+
 def _table(connection: apsw.Connection, given: str | None, path: Path) -> str:
     """The table that is named, or the only one."""
     found = {str(name): (str(kind), str(sql)) for name, kind, sql in connection.execute(_TABLES)}
     tables = [name for name, (kind, sql) in found.items() if kind == "table" and not _is_virtual(sql)]
     if given is None:
         if len(tables) != 1:
-            named = f"Name one, table=...: {', '.join(sorted(tables)[:20])}." if tables else "Is it the right file?"
+            listed = ", ".join(sorted(tables)[:20])
+            named = spelled(f"Name one, {{table}}: {listed}.", table=None) if tables else "Is it the right file?"
             raise ListError(f"{path} has {len(tables)} tables.", fix=named)
         return tables[0]
     if given in tables:
