@@ -120,15 +120,25 @@ def test_a_file_without_rights_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         next(blocks_of(file))
 
 
-def test_a_file_that_changed_is_never_given_out_whole(tmp_path: Path):
+@pytest.mark.parametrize("filler_bytes", [100, 3 * BLOCK_BYTES])
+def test_of_a_file_with_another_digest_not_even_a_first_block_is_given_out(tmp_path: Path, filler_bytes: int):
+    """A mailed run file may name any path here, and its size can be guessed."""
+    path = png(tmp_path / "cat.png", filler_bytes=filler_bytes)
+    claimed = FileStore.from_stored({**FileStore(path).to_stored(), "digest": "0" * 32})
+    with pytest.raises(FileUnusable, match="changed since it was referred to"):
+        next(blocks_of(claimed))
+
+
+def test_a_file_that_changes_while_it_is_read_is_never_given_out_whole(tmp_path: Path):
     path = png(tmp_path / "cat.png", filler_bytes=3 * BLOCK_BYTES)
     file = FileStore(path)
     assert b"".join(blocks_of(file)) == path.read_bytes()
-    content = bytearray(path.read_bytes())
-    content[100] ^= 1
-    path.write_bytes(content)
     blocks = blocks_of(file)
-    given = [next(blocks) for _ in range(3)]
+    given = [next(blocks)]
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+    given += [next(blocks) for _ in range(2)]
     with pytest.raises(FileUnusable, match="changed since it was referred to"):
         next(blocks)
     assert sum(map(len, given)) < file.size

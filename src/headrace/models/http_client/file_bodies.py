@@ -3,7 +3,7 @@
     [text, file, text, ...] ──► FileBody: the size is known ──► payload ──► block by block, as base64, to the service
 
 A request in flight costs a block, not its pictures: a body waits for its turn, and few are being sent at once. A retry
-reads the files again. A file that changed ends its request before the last block: the service never gets it whole.
+reads the files again. Of a file that changed nothing is sent; one that changes meanwhile is never sent whole.
 Does not cover: what the content parts look like (models.protocols), or reading and checking files
 (survey.files.checked_file).
 """

@@ -1,7 +1,9 @@
 """Reads a file that was digested before, in blocks, and refuses it where it is not the same any more.
 
-The last block is given out only after the digest of all of them proved right, so that a file that changed is never
-given out whole. Does not cover: what is done with the blocks (models.http_client.file_bodies).
+A file at a path is read twice: no block is given out before the digest of all of them proved right. A run file that
+somebody mailed may name any path and any size, and nothing of what lies there may leave; to name its digest, one has to
+have the file. A file that changes between the two readings is found at the last block, which is then not given out.
+Does not cover: what is done with the blocks (models.http_client.file_bodies).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_FILE_BYTES = 512_000_000
 _DIGEST_BYTES = 16
+_CHANGED = "its content changed since it was referred to"
 _FIX = "Check the path and its rights."
 
 
@@ -82,7 +85,7 @@ class CheckedFile:
         self._digest.update(block)
         self._left_bytes -= len(block)
         if not self._left_bytes and self._digest.hexdigest() != self._file.digest:
-            raise FileUnusable(self._file.path, "its content changed since it was referred to")
+            raise FileUnusable(self._file.path, _CHANGED)
         return block
 
     def close(self) -> None:
@@ -96,6 +99,15 @@ class CheckedFile:
             finally:
                 self._reading.release()
 
+    def _check_all(self, content: PathContent) -> None:
+        digest, left_bytes = new_digest(), self._file.size
+        while left_bytes > 0 and (block := content.read(BLOCK_BYTES)) and not self._is_closed:
+            digest.update(block)
+            left_bytes -= len(block)
+        if digest.hexdigest() != self._file.digest:
+            raise FileUnusable(self._file.path, _CHANGED)
+        content.rewind()
+
     def _read(self) -> bytes:
         if self._is_closed:
             raise OSError(0, "its reading was ended")
@@ -104,6 +116,8 @@ class CheckedFile:
             size = self._content.size()
             if size != self._file.size:
                 raise FileUnusable(self._file.path, f"it has {size:,} bytes now, and had {self._file.size:,}")
+            if isinstance(self._content, PathContent) and size > BLOCK_BYTES:
+                self._check_all(self._content)
         wanted = min(BLOCK_BYTES, self._left_bytes)
         block = self._content.read(wanted)
         while block and len(block) < wanted:  # a network file system may give less

@@ -92,6 +92,9 @@ class PathContent:
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
+    def rewind(self) -> None:
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+
     def read(self, most_bytes: int) -> bytes:
         return os.read(self._descriptor, most_bytes)
 
