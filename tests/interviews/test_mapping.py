@@ -234,7 +234,7 @@ def test_data_may_be_a_frame_a_file_or_any_iterable(path: Path, tmp_path: Path):
         ("{{ text }}", ROWS, {"$ref": "https://example.org/x.json"}, "not a valid JSON schema.*outside itself"),
         ("{{ text }}", ROWS, 7, "not a schema"),
         ("{{ text ", ROWS, None, "^The prompt: the text is not a valid template"),
-        ("{{ my text }}", ROWS, None, "^The prompt: .*without spaces"),
+        ("{{ my text }}", ROWS, None, "^The prompt: .*one with a space in it is written"),
         ("{{ text | louder }}", ROWS, None, "^The prompt: unknown filter"),
         (
             "{{ text }}",
