@@ -313,8 +313,9 @@ def _ends_with(text: _Part, end: str) -> _Part:
     _only(_TEXTS, text)
     if not end:
         return _boolean("({} IS NOT NULL)", text)
-    # As bytes, which have no NUL that would end them; where a letter begins, so does its text in UTF-8.
-    last = f"substr(CAST({{}} AS BLOB), -{len(end.encode())}) = CAST({{}} AS BLOB)"
+    # As bytes, which have no NUL that would end them; where a letter begins, so does its text in UTF-8. The end of no
+    # bytes is NULL to SQLite.
+    last = f"ifnull(substr(CAST({{}} AS BLOB), -{len(end.encode())}), x'') = CAST({{}} AS BLOB)"
     return _not_null(_boolean(f"({last})", text, _literal(end)), text)
 
 
