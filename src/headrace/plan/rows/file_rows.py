@@ -15,6 +15,7 @@ from typing import Any
 from headrace.display import counted
 from headrace.edsl_names import warn_once
 from headrace.errors import ListError
+from headrace.plan.sources.given_paths import given_path, is_directory, is_plain_file
 from headrace.survey.files.file_store import FileStore
 
 _DEEPEST = 32
@@ -26,8 +27,8 @@ def files_of(directory: str | Path, *, recursive: bool, glob: str | None) -> Ite
 
     `glob` chooses by name: "*.png". A directory's names are held to sort them, one directory at a time.
     """
-    root = Path(directory).expanduser()
-    if not root.is_dir():
+    root = given_path(directory)
+    if not is_directory(root):
         raise ListError(f"{root} is no directory.", fix="Give the path of a directory that holds the files.")
     passed_over: list[str] = []  # a few, to be named
     found = 0
@@ -75,10 +76,10 @@ def _paths(root: Path, recursive: bool, passed_over: list[str]) -> Iterator[Path
         above.append(here)
         for name in names:
             path = directory / name
-            if path.is_dir():
+            if is_directory(path):
                 if recursive:
                     yield from inside(path)
-            elif path.is_file():
+            elif is_plain_file(path):
                 yield path
             else:
                 _note(passed_over, path, "no file, or a link that leads nowhere")

@@ -19,6 +19,7 @@ from headrace.plan.rows.opening import Reading, opened, spooled_rows, sqlite_row
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, is_address
+from headrace.plan.sources.given_paths import is_directory
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import RowSource
@@ -71,7 +72,7 @@ def _snake(name: str) -> str:
 def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
     """The kind of some data, and the arguments that kind takes."""
     if isinstance(data, (str, Path)):
-        return ("directory" if Path(data).is_dir() else "file"), (data,)
+        return ("directory" if is_directory(data) else "file"), (data,)
     if is_data_frame(data):
         return "pandas", (data,)
     if is_arrow(data):

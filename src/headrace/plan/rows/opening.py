@@ -23,6 +23,7 @@ from headrace.plan.sources.arrow_columns import import_arrow
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, standard_input
+from headrace.plan.sources.given_paths import given_path, is_directory, is_there, paths_like
 from headrace.plan.sources.hashed_file import FileStamp, open_plain
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.json_file import json_objects
@@ -60,10 +61,10 @@ def opened(given: str | Path, rename: Renames, reading: Reading = PLAINLY) -> Ro
         if given.startswith("hf://") and not Path(given).suffix:
             return Spool(renamed_rows(hub_rows(given), rename, given), "row")
         return fetched(given, lambda path: _opened_file(path, rename, reading))
-    path = Path(given).expanduser()
-    if _PATTERN.isdisjoint(str(given)) or path.exists():
+    path = given_path(given)
+    if _PATTERN.isdisjoint(str(given)) or is_there(path):
         return _opened_file(path, rename, reading)
-    paths = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
+    paths = paths_like(path)
     if not paths:
         raise ListError(
             f"No file is named like {given}.", fix="Check the pattern; quote it where a shell would read it."
@@ -117,7 +118,7 @@ def arrow_file(path: Path, rename: Renames) -> Spool:
 
 
 def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
-    if path.is_dir():
+    if is_directory(path):
         raise ListError(f"{path} is a directory.", fix=f'Name the files in it that hold rows: "{path / "*.csv"}".')
     suffix, is_packed = inner_suffix(path), path.suffix.lower() in PACKED
     if suffix not in (_TEXT if is_packed else KNOWN):

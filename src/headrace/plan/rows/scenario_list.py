@@ -19,6 +19,7 @@ from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.list_readers import AgentParts, OpenRows
 from headrace.plan.rows.row_list import RowList
 from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.given_paths import is_directory
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.survey.people.field_verbs import given_names
 from headrace.survey.scenario import Scenario
@@ -56,7 +57,7 @@ class ScenarioList(RowList[Scenario]):
 
         The file's name tells its format; parameters and other places that rows are read from: `RowList.from_file`.
         """
-        return cls.from_directory(path, recursive=True) if Path(path).is_dir() else super().from_file(path, **reading)
+        return cls.from_directory(path, recursive=True) if is_directory(path) else super().from_file(path, **reading)
 
     @classmethod
     def from_directory(

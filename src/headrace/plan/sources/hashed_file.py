@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 from headrace.errors import ListError
+from headrace.plan.sources.given_paths import is_plain_file, is_there, unreadable
 from headrace.plan.sources.packed_files import unpacked
 
 _BLOCK_BYTES = 1 << 16
@@ -21,7 +22,7 @@ _BLOCK_BYTES = 1 << 16
 class HashedFile(io.RawIOBase):
     """`binary` reads bytes; those that a `.gz` or `.zst` file holds, unpacked. The digest is of the bytes on disk."""
 
-    _raw: io.FileIO | None = None  # none where opening failed; what was begun is closed all the same
+    _raw: _File | None = None  # none where opening failed; what was begun is closed all the same
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -36,7 +37,7 @@ class HashedFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         assert self._raw is not None
-        read = self._raw.readinto(buffer) or 0
+        read = self._raw.readinto(buffer)
         self._hash.update(memoryview(buffer)[:read])
         return read
 
@@ -94,13 +95,33 @@ def open_plain(path: Path) -> BinaryIO:
     return io.BufferedReader(_opened(path), _BLOCK_BYTES)
 
 
-def _opened(path: Path) -> io.FileIO:
-    if path.exists() and not path.is_file():  # a pipe would be waited for, and cannot be read again
+def _opened(path: Path) -> _File:
+    if is_there(path) and not is_plain_file(path):  # a pipe would be waited for, and cannot be read again
         raise ListError(f"{path} is not a file.", fix="Rows are read more than once: save them to a file.")
     try:
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        raise ListError(f"{path} cannot be read: {error.strerror}.", fix="Check the path and its rights.") from None
+        return _File(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+class _File(io.FileIO):
+    """A file whose errors while it is read are in words: those of a disk, of a share that went away."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._path = path
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return super().readinto(buffer) or 0
+        except OSError as error:
+            raise unreadable(self._path, error) from None
+
+    def readall(self) -> bytes:
+        try:
+            return super().readall()
+        except OSError as error:
+            raise unreadable(self._path, error) from None
 
 
 def _changed(path: Path) -> ListError:

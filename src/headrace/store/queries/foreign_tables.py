@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import ListError, nearest, spelled
+from headrace.plan.sources.given_paths import is_plain_file
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.store.connections import connect
 from headrace.store.hardening import only_allowed, query_may
@@ -28,7 +29,7 @@ def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[F
     if (table is not None and query is not None) or (query is not None and not query.strip()):
         what = "Both a table and a query are given." if table is not None else "The query is empty."
         raise ListError(what, fix="Give one of them: a table's name, or a query.")
-    if not path.is_file():
+    if not is_plain_file(path):
         raise ListError(f"{path} is no file.", fix="Check the path.")
     try:
         with closing(connect(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
@@ -42,7 +43,7 @@ def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[F
         raise ListError(
             f"{path} holds a text that is not UTF-8.", fix="Read it as bytes in a query of hex()."
         ) from None
-    except apsw.Error as error:
+    except (apsw.Error, ValueError) as error:  # a NUL in the statement
         what = str(error).removeprefix("SQLError: ").rstrip(".")
         fix = "A query may read tables, and nothing else." if query is not None else "Is it the right file?"
         raise ListError(f"{path}: {what}.", fix=fix) from None
