@@ -241,7 +241,9 @@ class _ColumnType:
 
 
 _INTEGER = r"(?:0|-?[1-9][0-9]{0,17})"
-_NUMBER = rf"(?:-?(?:0|[1-9][0-9]{{0,14}})\.[0-9]{{1,15}}|{_INTEGER})"
+# As programs write them: 0.1 + 0.2 has 17 digits, a p-value may be 1e-05. None of these is too large for a float.
+_EXPONENT = r"[eE](?:-[0-9]{1,3}|\+?[0-9]{1,2}|\+?(?:1[0-9]|2[0-8])[0-9])"
+_NUMBER = rf"(?:-?(?:0|[1-9][0-9]{{0,14}})(?:\.[0-9]{{1,20}}(?:{_EXPONENT})?|{_EXPONENT})|{_INTEGER})"
 _INTEGERS = re.compile(rf"{_INTEGER}(?:\n{_INTEGER})*+")
 _NUMBERS = re.compile(rf"{_NUMBER}(?:\n{_NUMBER})*+")
 
