@@ -2,13 +2,15 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headrace import ScenarioList
 from headrace.errors import ListError
-from headrace.plan.sources import json_file
+from headrace.plan.sources import excel_file, json_file
 from headrace.plan.sources.given_paths import paths_like
 
 
@@ -72,3 +74,70 @@ def test_a_query_with_a_nul_is_refused_in_words(tmp_path):
     ScenarioList([{"a": 1}]).to_sqlite(path, "t")
     with pytest.raises(ListError, match="null"):
         ScenarioList.from_sqlite(path, query="select 1\0")
+
+
+def _workbook(path, last_row):
+    """A workbook with a cell A1, and this row."""
+    names = {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": f'<Relationships><Relationship Id="r" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        "</Relationships>",
+        "xl/workbook.xml": f'<workbook xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="r"/></sheets>'
+        "</workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships><Relationship Id="r" Type="{_OFFICE}/worksheet"'
+        ' Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1"><c r="A1" t="str"><v>a</v></c></row>'
+        f"{last_row}</sheetData></worksheet>",
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in names.items():
+            packed.writestr(name, text)
+    return path
+
+
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def test_a_cell_that_lies_far_away_does_not_end_the_process(tmp_path):
+    path = _workbook(tmp_path / "a.xlsx", '<row r="2"><c r="A2"><v>1</v></c></row>')
+    assert [dict(row) for row in ScenarioList.from_file(path)] == [{"a": 1}]
+    for row in (
+        '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
+        '<row r="4000000000"><c r="ZZZZZZ4000000000"><v>1</v></c></row>',
+    ):
+        with pytest.raises(ListError, match=r"cannot be read as a workbook.*CSV"):
+            ScenarioList.from_file(_workbook(path, row))
+
+
+def test_a_workbook_whose_bytes_were_changed_is_refused_in_words(tmp_path):
+    path = _workbook(tmp_path / "a.xlsx", '<row r="2"><c r="A2"><v>1</v></c></row>')
+    whole = path.read_bytes()
+    at = whole.index(b"xl/workbook.xml") + len("xl/workbook.xml")
+    path.write_bytes(whole[:at] + b"\xff" * 8 + whole[at + 8 :])  # zlib.error
+    with pytest.raises(ListError, match="cannot be read as a workbook"):
+        ScenarioList.from_file(path)
+
+
+def test_a_row_of_a_workbook_is_bounded_and_its_reader_ends_with_the_list(tmp_path, monkeypatch):
+    path = _workbook(tmp_path / "a.xlsx", f'<row r="2"><c r="A2" t="str"><v>{"x" * 5_000}</v></c></row>')
+    assert next(excel_file.excel_rows(path, None))["a"] == "x" * 5_000  # the child process is ended, not waited for
+    monkeypatch.setattr(excel_file, "LONGEST_LINE", 1_000)
+    with pytest.raises(ListError, match="cannot be read as a workbook"):
+        ScenarioList.from_file(path)
+
+
+@pytest.mark.parametrize("write", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_wrong_offsets_in_an_arrow_file_are_refused(tmp_path, write):
+    texts = pa.array(["x"] * 100)
+    wrong = pa.array([0] * 50 + [10**6] + [0] * 49, pa.int32())  # read a million bytes behind the texts, or crashed
+    columns = {
+        "offsets": pa.Array.from_buffers(pa.string(), 99, [None, wrong.buffers()[1], texts.buffers()[2]]),
+        "indices": pa.DictionaryArray.from_arrays(wrong, pa.array(["q"]), safe=False),
+    }
+    for name, column in columns.items():
+        path = tmp_path / f"{name}.arrow"
+        schema = pa.schema([("a", column.type)])
+        with write(path, schema) as file:
+            file.write_batch(pa.RecordBatch.from_arrays([column], schema=schema))
+        with pytest.raises(ListError, match="cannot be read as Arrow"):
+            ScenarioList.from_file(path)
