@@ -1,11 +1,14 @@
 """The places of files in a prompt. A template puts a mark where it names a file; `split` turns marks into places.
 
-A mark holds digits that are drawn when the process starts, and never leaves it: no data can be taken for one.
+A mark holds digits that are drawn when the process starts, and a signature of its reference with a key that never
+leaves it. A template can print a mark that was turned round or cut, and a service can read the digits there; what it
+makes of them is signed by nobody, and refused.
 Does not cover: rendering (survey.templates).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
@@ -15,7 +18,9 @@ from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.file_types import FileKind
 
 _DRAWN = str(secrets.randbelow(10**20)).zfill(20)
-_MARK = re.compile(f"\x02{_DRAWN}(.*?)\x03", re.DOTALL)
+_KEY = secrets.token_bytes(32)
+_SIGNATURE_BYTES = 16
+_MARK = re.compile(f"\x02{_DRAWN}(.{{{2 * _SIGNATURE_BYTES}}})(.*?)\x03", re.DOTALL)
 
 
 class PromptFile(NamedTuple):
@@ -42,7 +47,8 @@ def mark_of(value: Any) -> str | None:
     if isinstance(value, FileStore):
         if value.kind is FileKind.TEXT:
             return value.text
-        return f"\x02{_DRAWN}{json.dumps(value.to_stored())}\x03"
+        stored = json.dumps(value.to_stored())
+        return f"\x02{_DRAWN}{_signature(stored)}{stored}\x03"
     if isinstance(value, list):
         items = cast("list[Any]", value)
         if items and all(isinstance(each, FileStore) for each in items):
@@ -62,7 +68,7 @@ def split(text: str) -> tuple[str, PromptFiles]:
     places: list[PromptFile] = []
     at = length = 0
     for match in _MARK.finditer(text):
-        file = _file(match[1])
+        file = _file(match[1], match[2])
         pieces += [text[at : match.start()], file.in_words]
         start = length + match.start() - at
         length = start + len(file.in_words)
@@ -79,8 +85,11 @@ def words_of(text: str) -> str:
     return split(text)[0]
 
 
-def _file(stored: str) -> FileStore:
-    try:
-        return FileStore.from_stored(json.loads(stored))
-    except ValueError:
-        raise BrokenMark from None
+def _signature(stored: str) -> str:
+    return hashlib.blake2b(stored.encode(), digest_size=_SIGNATURE_BYTES, key=_KEY).hexdigest()
+
+
+def _file(signature: str, stored: str) -> FileStore:
+    if signature != _signature(stored):
+        raise BrokenMark
+    return FileStore.from_stored(json.loads(stored))
