@@ -39,6 +39,14 @@ def test_a_file_without_text_says_why(tmp_path: Path, name: str, content: bytes,
         _ = FileStore(tmp_path / name).text
 
 
+def test_a_pdf_of_pictures_has_no_text(tmp_path: Path):
+    a_square = b"0 0 100 100 re f"
+    with pytest.raises(FileUnusable, match="its pages hold no text.*send the file itself"):
+        _ = FileStore(pdf_of_streams(tmp_path / "scan.pdf", [(b"", a_square), (b"", a_square)])).text
+    partly = pdf_of_streams(tmp_path / "b.pdf", [(b"", a_square), (b"", b"BT /F1 12 Tf 72 720 Td (Two) Tj ET")])
+    assert FileStore(partly).text == "\nTwo\n"
+
+
 def test_a_text_that_no_model_would_read_is_refused_unread(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"a" * (MOST_TEXT_BYTES + 1))
     with pytest.raises(FileUnusable, match="larger than 16 MB"):

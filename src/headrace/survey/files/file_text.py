@@ -37,6 +37,7 @@ _REASONS = {
     PdfEnd.CHANGED: "its content changed since it was referred to",
     PdfEnd.TOO_LONG: f"its text is longer than {MOST_TEXT_BYTES // 1_000_000} MB",
     PdfEnd.TOO_MANY_PAGES: f"it has more than {pdf_child.MOST_PAGES:,} pages",
+    PdfEnd.NO_TEXT: "its pages hold no text, as scanned ones do; send the file itself",
 }
 
 

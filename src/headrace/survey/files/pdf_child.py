@@ -20,6 +20,7 @@ class PdfEnd(IntEnum):
     CHANGED = 72
     TOO_LONG = 73
     TOO_MANY_PAGES = 74
+    NO_TEXT = 75
 
 
 def main(path: str, digest: str, most_bytes: int) -> int:
@@ -36,7 +37,7 @@ def main(path: str, digest: str, most_bytes: int) -> int:
     document = pypdfium2.PdfDocument(content)
     if len(document) > MOST_PAGES:
         return PdfEnd.TOO_MANY_PAGES
-    left = most_bytes
+    left, has_text = most_bytes, False
     for number in range(len(document)):
         page = document[number]
         words = page.get_textpage()
@@ -46,9 +47,10 @@ def main(path: str, digest: str, most_bytes: int) -> int:
         left -= len(text)
         if left < 0:
             return PdfEnd.TOO_LONG
+        has_text = has_text or bool(text.strip())
         sys.stdout.buffer.write(text)
     sys.stdout.flush()
-    return 0
+    return 0 if has_text else PdfEnd.NO_TEXT
 
 
 def _limit(memory_bytes: int) -> None:
