@@ -41,6 +41,10 @@ def test_a_mistake_says_what_to_do(place: Path):
     words = ("map", "{{ photo }}", "--model", "test", "-o", "a.run")
     missing = headrace(place, *words, "--data", "pets/rows.csv", "--image-column", "picture")
     assert "picture" in missing.stderr
+    (place / "pets" / "empty.csv").write_text("photo,who\ncat.png,Tom\n,Rex\n")
+    empty = headrace(place, *words, "--data", "pets/empty.csv", "--image-column", "photo")
+    assert (empty.returncode, "Row 2, field 'photo': there is no path" in empty.stderr) == (1, True)
+    assert "leave such rows out of it" in empty.stderr
     (place / "pets" / "cat.png").write_text("<html>")
     broken = headrace(place, *words, "--data", "pets/rows.csv", "--image-column", "photo")
     assert "cat.png is no picture" in broken.stderr

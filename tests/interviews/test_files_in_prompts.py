@@ -114,6 +114,28 @@ def test_a_model_that_takes_no_such_file_is_refused_before_anything_is_asked(ser
     assert server.calls == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("a.bmp", b"BM" + bytes(60), "Save it as PNG or JPEG."),
+        ("a.xlsx", b"PK\3\4" + bytes(60), "Save it as a PDF, a picture or a text"),
+        ("a.pdf", None, "the file's text: {{ scenario.photo.text }}."),
+    ],
+)
+def test_the_advice_for_a_file_that_is_not_taken_fits_the_file(
+    server: HostileServer, tmp_path: Path, name: str, content: bytes | None, advice: str
+):
+    path = tmp_path / name
+    if content is None:
+        pdf(path, "x" * 500)
+    else:
+        path.write_bytes(content)
+    model = Model("m", service_name="openai", base_url=server.url, max_file_bytes=100)
+    with pytest.raises(SurveyError) as refused:
+        Survey([LOOK]).by(Scenario({"photo": FileStore(path)})).by(model).run(tmp_path / "a.run")
+    assert advice in str(refused.value.fix)
+
+
 def test_a_later_row_with_such_a_file_fails_alone(server: HostileServer, tmp_path: Path):
     scenarios = ScenarioList([photos(tmp_path, 1)[0], {"photo": FileStore(wav(tmp_path / "a.wav"))}])
     model = Model("m", service_name="anthropic", base_url=server.url)

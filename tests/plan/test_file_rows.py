@@ -54,11 +54,30 @@ def test_a_picture_in_a_directory_that_is_none_is_named(tmp_path: Path):
 
 def test_a_column_of_paths_becomes_a_column_of_files(tmp_path: Path):
     png(tmp_path / "a.png")
-    (tmp_path / "rows.csv").write_text("photo,who\na.png,Tom\n,Jerry\n")
+    (tmp_path / "rows.csv").write_text("photo,who\na.png,Tom\na.png,Jerry\n")
     rows = ScenarioList.from_file(tmp_path / "rows.csv").with_files("photo", folder=tmp_path)
     assert rows[0]["photo"] == FileStore(tmp_path / "a.png")
-    assert rows[1]["photo"] == ""
-    with pytest.raises(ListError, match="no path of a file"):
+    assert len(rows) == 2
+    with pytest.raises(ListError, match="Row 1, field 'photo': 7 is no path of a file"):
         len(ScenarioList([{"photo": 7}]).with_files("photo"))
     with pytest.raises(ListError, match="No such file"):
         len(ScenarioList([{"photo": "none.png"}]).with_files("photo", folder=tmp_path))
+
+
+@pytest.mark.parametrize("empty", ["", " ", None])
+def test_a_row_without_a_path_is_refused_and_can_be_left_out(tmp_path: Path, empty: str | None):
+    png(tmp_path / "a.png")
+    rows = ScenarioList([{"photo": "a.png", "n": 1}, {"photo": empty, "n": 2}])
+    with pytest.raises(ListError, match=r"Row 2, field 'photo': there is no path\."):
+        rows.with_files("photo", folder=tmp_path)
+    assert len(rows.filter("n == 1").with_files("photo", folder=tmp_path)) == 1
+
+
+def test_the_advice_for_a_row_without_a_path_holds(tmp_path: Path):
+    png(tmp_path / "a.png")
+    (tmp_path / "rows.csv").write_text("photo,who\na.png,Tom\n,Jerry\n")
+    rows = ScenarioList.from_file(tmp_path / "rows.csv")
+    with pytest.raises(ListError) as refused:
+        rows.with_files("photo", folder=tmp_path)
+    assert '.filter("photo")' in refused.value.fix
+    assert len(rows.filter("photo").with_files("photo", folder=tmp_path)) == 1

@@ -17,7 +17,7 @@ from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.size_limits import SizeLimit
-from headrace.survey.files.taken import why_not_taken
+from headrace.survey.files.taken import instead_of, why_not_taken
 from headrace.survey.flow.used_names import name_uses
 from headrace.survey.known_services import SERVICES
 from headrace.survey.names import (
@@ -196,8 +196,17 @@ def check_files(job: Job) -> None:
                 if (why := _why_refused(model, each.file)) is not None:
                     raise SurveyError(
                         f"Question {asked.name!r} sends a file that the model {model.name!r} does not take: {why}.",
-                        fix="Use a model that takes it, or the file's text: {{ scenario.report.text }}.",
+                        fix=instead_of(each.file, _field_of(each.file, context)),
                     )
+
+
+def _field_of(file: FileStore, context: Context) -> str:
+    """The field that holds a file, as a text names it."""
+    for root in DATA_ROOTS:
+        for name, value in (context.get(root) or {}).items():
+            if value == file:
+                return f"{root}.{name}" if name.isidentifier() else f"{root}[{name!r}]"
+    return "the field"
 
 
 def _why_refused(model: Model, file: FileStore) -> str | None:

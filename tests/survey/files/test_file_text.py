@@ -41,7 +41,7 @@ def test_a_file_without_text_says_why(tmp_path: Path, name: str, content: bytes,
 
 def test_a_pdf_of_pictures_has_no_text(tmp_path: Path):
     a_square = b"0 0 100 100 re f"
-    with pytest.raises(FileUnusable, match="its pages hold no text.*send the file itself"):
+    with pytest.raises(FileUnusable, match=r"its pages hold no text.*send the file itself"):
         _ = FileStore(pdf_of_streams(tmp_path / "scan.pdf", [(b"", a_square), (b"", a_square)])).text
     partly = pdf_of_streams(tmp_path / "b.pdf", [(b"", a_square), (b"", b"BT /F1 12 Tf 72 720 Td (Two) Tj ET")])
     assert FileStore(partly).text == "\nTwo\n"

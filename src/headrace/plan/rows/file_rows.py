@@ -7,16 +7,17 @@ file is (survey.files.file_store).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from headrace.display import counted
 from headrace.edsl_names import warn_once
-from headrace.errors import ListError
+from headrace.errors import ListError, Spelled
 from headrace.plan.sources.given_paths import given_path, is_directory, is_plain_file
 from headrace.survey.files.file_store import FileStore
+from headrace.survey.values import Fields
 
 _DEEPEST = 32
 _NAMED = 3
@@ -45,17 +46,33 @@ def files_of(directory: str | Path, *, recursive: bool, glob: str | None) -> Ite
         raise ListError(f"{root} holds no {which}.", fix=f"Check the path.{hint}")
 
 
-def file_at(folder: Path) -> Callable[[Any], Any]:
-    """A function that turns a path, seen from `folder`, into its file; a cell that is empty stays as it is."""
+def with_files(rows: Iterable[Fields], name: str, folder: Path) -> Iterator[Fields]:
+    """Each row with the file in place of its path, seen from `folder`. A row without one would be asked about nothing,
+    and the answer paid: it is refused, as a path that leads nowhere is.
+    """
+    for number, fields in enumerate(rows, 1):
+        path = fields.get(name)
+        if path is None or (isinstance(path, str) and not path.strip()):
+            raise ListError(f"Row {number:,}, field {name!r}: there is no path.", fix=_without_path(name))
+        try:
+            yield {**fields, name: _file_at(path, folder)}
+        except ListError as error:
+            raise ListError(f"Row {number:,}, field {name!r}: {error.message}", fix=error.fix) from None
 
-    def made(path: Any) -> Any:
-        if path is None or path == "" or isinstance(path, FileStore):
-            return path
-        if not isinstance(path, str):
-            raise ListError(f"{path!r} is no path of a file.", fix="Write paths into that column, or name another one.")
-        return FileStore(folder / path.strip())
 
-    return made
+def _without_path(name: str) -> Spelled:
+    return Spelled(
+        f'Write one, or leave such rows out: .filter("{name}") before .with_files.',
+        command="Write one into the data, or leave such rows out of it.",
+    )
+
+
+def _file_at(path: Any, folder: Path) -> FileStore:
+    if isinstance(path, FileStore):
+        return path
+    if not isinstance(path, str):
+        raise ListError(f"{path!r} is no path of a file.", fix="Write paths into that column, or name another one.")
+    return FileStore(folder / path.strip())
 
 
 def _paths(root: Path, recursive: bool, passed_over: list[str]) -> Iterator[Path]:

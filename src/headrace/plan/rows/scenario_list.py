@@ -14,7 +14,7 @@ from headrace.plan.rows import row_combinations, row_groups, row_shape
 from headrace.plan.rows.data_frames import check_data_frame, records
 from headrace.plan.rows.derived import spooled
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
-from headrace.plan.rows.file_rows import file_at, files_of
+from headrace.plan.rows.file_rows import files_of, with_files
 from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.list_readers import AgentParts, OpenRows
 from headrace.plan.rows.row_list import RowList
@@ -70,10 +70,14 @@ class ScenarioList(RowList[Scenario]):
         return cls({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
 
     def with_files(self, *field_names: str, folder: str | Path = ".") -> Self:
-        """Each scenario with files in place of these fields, which hold their paths, seen from `folder`."""
+        """Each scenario with files in place of these fields, which hold their paths, seen from `folder`.
+
+        A row without a path is refused: `rows.filter("photo")` leaves such rows out before.
+        """
         made = self
         for name in field_names:
-            made = made.transform(name, file_at(Path(folder)))
+            made._check_known([name], ())
+            made = made._from_rows(with_files(made._rows(), name, Path(folder)))
         return made
 
     @classmethod

@@ -31,6 +31,21 @@ def why_not_taken(service_name: str, file: FileStore) -> str | None:
     return f"{service.protocol.value} take no {_called(file)}, and {file.name} is one"
 
 
+def instead_of(file: FileStore, field: str) -> str:
+    """What to do about a file that a model does not take; `field` is how a text names it."""
+    match file.kind:
+        case FileKind.IMAGE if file.mime_type in _PICTURES:
+            return 'Use a model that takes it; where it is too large, FileStore(path, too_large="resize").'
+        case FileKind.IMAGE:
+            return "Save it as PNG or JPEG."
+        case FileKind.PDF | FileKind.TEXT:
+            return f"Use a model that takes it, or the file's text: {{{{ {field}.text }}}}."
+        case FileKind.AUDIO | FileKind.VIDEO:
+            return "Use a model that takes it, or a text of what is said in it."
+        case FileKind.OTHER:
+            return "Save it as a PDF, a picture or a text; a table's rows are a list: ScenarioList.from_file(path)."
+
+
 def refuse_untaken(service_name: str, file: FileStore) -> None:
     """Raises FileUnusable where models of this service take no such file."""
     if (why := why_not_taken(service_name, file)) is not None:
