@@ -67,6 +67,19 @@ def test_lists_and_models_are_read(form):
     assert model.parameters["canned_response"]["rating"] == "7"
 
 
+def test_the_lines_that_to_jsonl_writes_are_read(tmp_path):
+    for name, kind, member in (("agents", "AgentList", "agent_list"), ("scenarios", "ScenarioList", "scenarios")):
+        lines = [{"__header__": True, "edsl_class_name": kind, "edsl_version": "1.0.9"}]
+        lines += held_in(f"{name}.json.gz")[member]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert AgentList.from_edsl(tmp_path / "agents.jsonl") == AgentList.from_edsl(DATA / "agents.json.gz")
+    assert ScenarioList.from_edsl(tmp_path / "scenarios.jsonl") == ScenarioList.from_edsl(DATA / "scenarios.json.gz")
+    header = {"__header__": True, "edsl_class_name": "Jobs", "edsl_version": "1.0.9"}
+    lines = f"{json.dumps(header)}\n{json.dumps(held_in('job.json.gz'))}\n"
+    (tmp_path / "job.jsonl").write_text(lines, encoding="utf-8")
+    assert len(Job.from_edsl(tmp_path / "job.jsonl")) == 4
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_whole_job_is_read_and_runs(form, tmp_path):
     job = Job.from_edsl(DATA / f"job{form}")

@@ -9,7 +9,7 @@ import typer
 
 
 def import_edsl(
-    source: Annotated[Path, typer.Argument(help="What EDSL saved: a .json, .json.gz or .ep file.")],
+    source: Annotated[Path, typer.Argument(help="What EDSL saved: a .json, .json.gz, .jsonl or .ep file.")],
     output: Annotated[
         Path | None,
         typer.Option(

@@ -1,10 +1,12 @@
-"""EDSL's JSON lines, by which an `.ep` file holds results: a header, counts, and then a line for each item.
+"""EDSL's JSON lines, which `to_jsonl` writes and an `.ep` file holds: a header, counts, and a line for each item.
 
     {"__header__": true, "edsl_class_name": "Results", ...}
     {"n_survey_lines": 7, "n_task_history_lines": 5, ...}
     the lines of the survey, the first of them its own header
     the lines of the task history, which says what failed and is not read
     a line for each result
+
+A list has its header and a line for each agent or scenario; a job its header and one line.
 
 Does not cover: what a survey and a result hold (survey_reading, result_rows).
 """
@@ -22,10 +24,11 @@ from headrace.errors import EdslFileError
 
 _MOST_LINES = 100_000  # of a survey
 _FORMAT_VERSION = 2
+_LISTS = {"AgentList": "agent_list", "ScenarioList": "scenarios"}
 
 
 def line_members(file: IO[bytes], place: str) -> Iterator[tuple[str, Any]]:
-    """The members of the object that these lines are: a Survey or a Results."""
+    """The members of the object that these lines are: a survey, results, a list or a job."""
     lines = _Lines(file, place)
     header = lines.next()
     if header.get("__header__") is not True:
@@ -35,8 +38,14 @@ def line_members(file: IO[bytes], place: str) -> Iterator[tuple[str, Any]]:
     if header.get("edsl_class_name") == "Survey":
         yield from _survey(header, lines).items()
         return
+    if header.get("edsl_class_name") in _LISTS:
+        yield _LISTS[header["edsl_class_name"]], iter(lines)
+        return
+    if header.get("edsl_class_name") == "Jobs":
+        yield from lines.next().items()
+        return
     if header.get("edsl_class_name") != "Results":
-        raise lines.wrong("its lines are neither a survey nor results")
+        raise lines.wrong("its lines are neither a survey, results, a list nor a job")
     if header.get("format_version", 1) not in range(1, _FORMAT_VERSION + 1):
         raise lines.wrong(f"its format {str(header['format_version'])[:20]} is newer than {_FORMAT_VERSION}")
     counts = lines.next()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict, Unpack
 
+from headrace.errors import ListError, nearest
 from headrace.plan.rows.data_frames import arrow_rows
 from headrace.plan.rows.opening import Reading, opened, spooled_rows, sqlite_rows
 from headrace.plan.sources.excel_file import excel_rows
@@ -28,13 +29,27 @@ class AgentParts(TypedDict, total=False):
     instructions: str | None
 
 
+AGENT_PARTS = ("name_field", "codebook", "instructions")
+
+
 class ListReaders:
     """Makes lists. Agents also take a `name_field`, a `codebook` and `instructions`, as in `AgentList.from_csv`."""
+
+    _agent_parts: tuple[str, ...] = AGENT_PARTS  # those that a list of this kind takes
 
     @classmethod
     def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
         """A list of the rows that `open_rows` gives, once it is told other names for columns."""
         raise NotImplementedError
+
+    @classmethod
+    def _checked(cls, open_rows: OpenRows, parts: AgentParts, *options: str) -> Self:
+        """`_read`, once every keyword is known: only type checkers refuse others. `options` the reader itself has."""
+        for name in parts:
+            if name not in AGENT_PARTS:
+                known = [*options, *cls._agent_parts]
+                raise ListError(f"There is no option {name!r} here.", fix=nearest(name, known) or "Leave it out.")
+        return cls._read(open_rows, parts)
 
     @classmethod
     def from_file(
@@ -54,13 +69,14 @@ class ListReaders:
         `"s3://bucket/rows.parquet"`, where fsspec is installed.
         """
         reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet, table=table, query=query)
-        return cls._read(lambda rename: opened(path, rename, reading), agent_parts)
+        options = ("delimiter", "encoding", "sheet", "table", "query")
+        return cls._checked(lambda rename: opened(path, rename, reading), agent_parts, *options)
 
     @classmethod
     def from_excel(cls, path: str | Path, sheet: str | None = None, **agent_parts: Unpack[AgentParts]) -> Self:
         """One item a row of a sheet, the first where none is named; its first row has the names."""
         where = Path(path)
-        return cls._read(lambda rename: spooled_rows(excel_rows(where, sheet), rename, where), agent_parts)
+        return cls._checked(lambda rename: spooled_rows(excel_rows(where, sheet), rename, where), agent_parts, "sheet")
 
     @classmethod
     def from_sqlite(
@@ -69,14 +85,14 @@ class ListReaders:
         """One item a row of a table, the only one where none is named, or of a query. Nothing of the file is executed:
         no view or trigger.
         """
-        return cls._read(lambda rename: sqlite_rows(Path(path), rename, table, query), agent_parts)
+        return cls._checked(lambda rename: sqlite_rows(Path(path), rename, table, query), agent_parts, "table", "query")
 
     @classmethod
     def from_parquet(cls, path: str | Path, **agent_parts: Unpack[AgentParts]) -> Self:
         """One item a row of a Parquet file, in the types of its columns; read in batches, each time it is needed."""
-        return cls._read(lambda rename: ParquetSource(Path(path), rename), agent_parts)
+        return cls._checked(lambda rename: ParquetSource(Path(path), rename), agent_parts)
 
     @classmethod
     def from_arrow(cls, table: Any, **agent_parts: Unpack[AgentParts]) -> Self:
         """One item a row of an Arrow table, a reader, or record batches; read once, a batch at a time."""
-        return cls._read(lambda rename: arrow_rows(table, rename), agent_parts)
+        return cls._checked(lambda rename: arrow_rows(table, rename), agent_parts)

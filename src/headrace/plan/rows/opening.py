@@ -23,7 +23,7 @@ from headrace.plan.sources.arrow_columns import import_arrow
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, standard_input
-from headrace.plan.sources.given_paths import given_path, is_directory, is_there, paths_like
+from headrace.plan.sources.given_paths import given_path, is_directory, is_there, paths_like, way_of_edsl
 from headrace.plan.sources.hashed_file import FileStamp, open_plain
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.json_file import json_objects
@@ -31,7 +31,7 @@ from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.many_files import ManyFiles
 from headrace.plan.sources.packed_files import PACKED, inner_suffix
 from headrace.plan.sources.parquet_file import ParquetSource
-from headrace.plan.sources.row_source import Renames, RowSource
+from headrace.plan.sources.row_source import Renames, RowSource, renamed_fields
 from headrace.survey.values import Fields
 
 _PATTERN = frozenset("*?[")
@@ -73,13 +73,14 @@ def opened(given: str | Path, rename: Renames, reading: Reading = PLAINLY) -> Ro
 
 
 def renamed_rows(rows: Iterable[Fields], rename: Renames, where: str) -> Iterator[Fields]:
-    """Rows with other names for their fields; those of the first row tell which."""
-    renames: dict[str, str] | None = None
+    """Rows with other names for their fields; a function tells them for each row, since rows of JSON may differ."""
+    is_first = True
     for fields in rows:
-        if renames is None:
-            renames = rename(fields) if callable(rename) else rename
+        renames = rename(fields) if callable(rename) else rename
+        if is_first:
             renamed_columns([*fields], renames, where)
-        yield {renames.get(name, name): value for name, value in fields.items()} if renames else fields
+            is_first = False
+        yield renamed_fields(fields, renames, where)
 
 
 def spooled_rows(rows: Iterable[Fields], rename: Renames, path: Path) -> Spool:
@@ -127,6 +128,8 @@ def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
     if is_directory(path):
         raise ListError(f"{path} is a directory.", fix=f'Name the files in it that hold rows: "{path / "*.csv"}".')
     suffix, is_packed = inner_suffix(path), path.suffix.lower() in PACKED
+    if suffix == ".ep":
+        raise ListError(f"{path} is a package of EDSL's.", fix=way_of_edsl(path))
     if suffix not in (_TEXT if is_packed else KNOWN):
         ending = "".join(path.suffixes[-2:]) if is_packed else path.suffix
         raise ListError(

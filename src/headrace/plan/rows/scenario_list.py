@@ -33,6 +33,7 @@ class ScenarioList(RowList[Scenario]):
     """Scenarios, any number; plain dicts will do."""
 
     item, what, also = Scenario, "scenario", ' or dicts, like {"text": "..."}'
+    _agent_parts = ()
 
     def __init__(self, items: Iterable[Scenario | dict[str, Any]] | None = None) -> None:
         super().__init__(items)  # pyright: ignore[reportArgumentType]

@@ -50,6 +50,12 @@ def paths_like(pattern: Path) -> list[Path]:
         raise ListError(f"{pattern} is no pattern of names: {what}.", fix='Write it like "data/*.csv".') from None
 
 
+def way_of_edsl(path: Path) -> str:
+    """How a file that EDSL wrote is read; it holds an object and no rows."""
+    rows = path.with_name(f"{path.name.partition('.')[0]}.rows.jsonl")
+    return f"EDSL's files are read with from_edsl(path), or in a terminal: headrace import {path} -o {rows}"
+
+
 def unreadable(path: str | Path, error: Exception) -> ListError:
     what = (error.strerror if isinstance(error, OSError) else None) or str(error).rstrip(".")
     return ListError(f"{path} cannot be read: {what}.", fix=_RIGHTS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headrace.errors import ListError
+from headrace.plan.sources.given_paths import way_of_edsl
 from headrace.plan.sources.hashed_file import HashedFile
 from headrace.plan.sources.text_files import LONGEST_LINE
 from headrace.survey.values import Fields
@@ -27,7 +28,7 @@ def json_objects(path: Path) -> Iterator[Fields]:
     with HashedFile(path) as file:
         text = _Text(file, path)
         if not text.skip("["):
-            saved = " What save() wrote is read with load()." if text.next_sign() == "{" else ""
+            saved = f" What save() wrote is read with load(). {way_of_edsl(path)}" if text.next_sign() == "{" else ""
             raise ListError(f"{path} holds no JSON list.", fix=_FORM + saved)
         number = 0
         while not text.skip("]"):

@@ -12,8 +12,9 @@ import msgspec
 
 from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
+from headrace.plan.sources.given_paths import way_of_edsl
 from headrace.plan.sources.hashed_file import HashedFile, marked_digest
-from headrace.plan.sources.row_source import Renames
+from headrace.plan.sources.row_source import Renames, renamed_fields
 from headrace.plan.sources.text_files import LONGEST_LINE, check_line
 from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
@@ -26,7 +27,7 @@ class JsonlSource:
     def __init__(self, path: Path, rename: Renames) -> None:
         self.path = path
         self._renames = rename
-        self._rename: dict[str, str] | None = None  # not known before the first line is read
+        self._renamed: dict[str, str] = {} if callable(rename) else rename  # by any row so far
         self.length = 0
         self.census = FieldCensus()
         with HashedFile(path) as file:
@@ -46,7 +47,7 @@ class JsonlSource:
             file.check_unchanged(self.digest, self._marks())
 
     def _marks(self) -> list[tuple[str, str]]:
-        return sorted((self._rename or {}).items())
+        return sorted(self._renamed.items())
 
     def _encoded(self, fields: Fields) -> tuple[bytes, Remark]:
         try:
@@ -69,6 +70,8 @@ class JsonlSource:
             if not isinstance(fields, dict):
                 raise ListError(f"{where}: not a JSON object.", fix="Write one JSON object a line.")
             held = cast(Fields, fields)
-            if self._rename is None:
-                self._rename = self._renames(held) if callable(self._renames) else self._renames
-            yield {self._rename.get(name, name): value for name, value in held.items()}
+            if held.get("__header__") is True and "edsl_class_name" in held:
+                raise ListError(f"{where}: it is a header of EDSL's.", fix=way_of_edsl(self.path))
+            renames = self._renames(held) if callable(self._renames) else self._renames
+            self._renamed |= renames
+            yield renamed_fields(held, renames, where)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
 
-# Other names for columns; a function makes them out of the names in the header, or in the first row.
+# Other names for columns; a function makes them out of the names in the header, or in each row of JSON.
 Renames: TypeAlias = dict[str, str] | Callable[[Collection[str]], dict[str, str]]
+
+
+def renamed_fields(fields: dict[str, Any], renames: dict[str, str], where: str) -> dict[str, Any]:
+    """A row with other names for its fields; an error where two would have one name."""
+    if not renames:
+        return fields
+    made = {renames.get(name, name): value for name, value in fields.items()}
+    if len(made) < len(fields):
+        taken = next(new for old, new in renames.items() if old != new and old in fields and new in fields)
+        raise ListError(f"{where} has a field {taken!r} of its own.", fix="Name that one, or rename it.")
+    return made
 
 
 class RowSource(Protocol):
