@@ -77,6 +77,17 @@ def test_a_pdf_that_changed_is_not_read(tmp_path: Path):
         _ = file.text
 
 
+def test_a_pipe_in_place_of_a_pdf_is_not_waited_for(tmp_path: Path):
+    path = pdf(tmp_path / "a.pdf", "Words.")
+    file = FileStore(path)
+    path.unlink()
+    os.mkfifo(path)
+    began = time.monotonic()
+    with pytest.raises(FileUnusable, match="it is no file but something else"):
+        _ = file.text
+    assert time.monotonic() - began < 30
+
+
 def test_where_nothing_may_wait_a_text_is_asked_for_and_then_there(tmp_path: Path):
     file = FileStore(pdf(tmp_path / "a.pdf", "Hello"))
     with NOT_WAITING, pytest.raises(TextNeeded) as needed:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.errors import FileUnusable
+
 if TYPE_CHECKING:
     from headrace.survey.files.file_store import FileStore
 
@@ -59,6 +61,7 @@ def path_with_content(file: FileStore) -> Generator[str]:
     """A path that another program can read: a temporary copy of what is embedded, else the file's own."""
     content = _embedded(file)
     if content is None:
+        _check_is_file(file)
         yield file.path
         return
     with tempfile.NamedTemporaryFile(prefix="headrace-file-") as copy:
@@ -69,6 +72,14 @@ def path_with_content(file: FileStore) -> Generator[str]:
             content.close()
         copy.flush()
         yield copy.name
+
+
+def _check_is_file(file: FileStore) -> None:
+    """Here, without waiting: another program would wait at a FIFO for somebody who writes into it."""
+    try:
+        PathContent(file.path).close()
+    except OSError as error:
+        raise FileUnusable(file.path, error.strerror or str(error)) from None
 
 
 def _embedded(file: FileStore) -> Content | None:
