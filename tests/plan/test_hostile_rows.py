@@ -2,16 +2,20 @@
 
 import gzip
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from headrace import ScenarioList
 from headrace.errors import ListError
-from headrace.plan.sources import excel_file, json_file
+from headrace.plan.sources import arrow_columns, excel_file, json_file
+from headrace.plan.sources.arrow_columns import ArrowColumns
 from headrace.plan.sources.given_paths import paths_like
+from headrace.plan.sources.parquet_file import ParquetSource
 
 
 def test_spaces_in_json_take_no_more_than_reading_them(tmp_path, monkeypatch):
@@ -141,3 +145,39 @@ def test_wrong_offsets_in_an_arrow_file_are_refused(tmp_path, write):
             file.write_batch(pa.RecordBatch.from_arrays([column], schema=schema))
         with pytest.raises(ListError, match="cannot be read as Arrow"):
             ScenarioList.from_file(path)
+
+
+def test_a_text_that_a_parquet_file_repeats_is_not_unpacked_before_it_is_counted(tmp_path):
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pa.table({"n": [1], "a": [["x" * 400] * 200_000]}), path, compression="zstd")
+    source = ParquetSource(path, {})
+    with source._opened() as file:
+        assert sum(batch.nbytes for batch in source._batches(file, 0)) < 2_000_000  # of 80 MB
+    with pytest.raises(ListError, match="row 0: a cell of the column 'a' is longer than 16 MB"):
+        [*source.rows()]
+    rows = [[f"tag {n % 7}"] * (n % 3) for n in range(20_000)]
+    pyarrow.parquet.write_table(pa.table({"a": rows, "b": [{"c": row} for row in rows]}), path)
+    read = ScenarioList.from_parquet(path)
+    assert [row["a"] for row in read] == [row["b"]["c"] for row in read] == rows
+
+
+def test_rows_of_a_batch_become_values_a_few_at_a_time():
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int32()), pa.array(["x" * 1_000_000]))
+    columns = ArrowColumns(pa.schema([("a", texts.type)]), {}, "The table")
+    batch = pa.record_batch([texts], ["a"])
+    tracemalloc.start()
+    try:
+        assert sum(1 for row in columns.encoded(batch, 0) if len(row) > 1_000_000) == 300
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000  # of 300 MB
+    finally:
+        tracemalloc.stop()
+
+
+def test_columns_are_bounded_before_they_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow_columns, "MOST_FIELDS", 100)
+    wide = pa.table({f"c{n}": [1] for n in range(101)})
+    pyarrow.parquet.write_table(wide, tmp_path / "a.parquet")
+    with pytest.raises(ListError, match="has 101 columns, of 100 at most"):
+        ScenarioList.from_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ListError, match="has 101 columns, of 100 at most"):
+        ScenarioList.from_arrow(wide)

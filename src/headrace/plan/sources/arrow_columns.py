@@ -14,14 +14,14 @@ Does not cover: files (plan.sources.parquet_file), tables in memory (plan.rows.d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import msgspec
 
 from headrace.errors import ListError, MissingExtra
 from headrace.expressions import ColumnKind
-from headrace.plan.census import FieldCensus
+from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.row_source import Renames
 from headrace.plan.sources.row_values import plain_value
@@ -31,6 +31,7 @@ from headrace.survey.values import encode_fields, encode_plain_fields
 _EXACT_DIGITS = 15
 _MOST_BATCH_BYTES = 4_000_000
 _MOST_BATCH_ROWS = 2_048
+_MOST_MADE_BYTES = 4 * _MOST_BATCH_BYTES  # of values that become Python's at a time
 _UNUSABLE = "Leave the column out, or write its values as text."
 Values = Sequence[Any]
 
@@ -48,6 +49,7 @@ class ArrowColumns:
 
     def __init__(self, schema: Any, rename: Renames, where: str) -> None:
         self._where = where
+        check_width(len(schema), where)
         header = [str(name) for name in schema.names]
         self.renames = rename(header) if callable(rename) else rename
         self.names = renamed_columns(header, self.renames, where)
@@ -55,6 +57,10 @@ class ArrowColumns:
 
     def encoded(self, batch: Any, first: int) -> Iterator[bytes]:
         """The rows of a batch; `first` is the position of its first row, for errors."""
+        if batch.num_rows > 1 and sum(map(_ArrowColumn.value_bytes, self._columns, batch.columns)) > _MOST_MADE_BYTES:
+            half = batch.num_rows // 2
+            parts = ((batch.slice(0, half), first), (batch.slice(half), first + half))
+            return chain.from_iterable(self.encoded(*part) for part in parts)
         columns = [
             self._values(column, array, first) for column, array in zip(self._columns, batch.columns, strict=True)
         ]
@@ -126,14 +132,24 @@ class _ArrowColumn:
         self.kinds = [*ColumnKind] if is_json else _kinds(types, kind)
 
     def values(self, array: Any) -> Values:
-        if self._is_large and array.nbytes > LONGEST_CELL:
+        if self.value_bytes(array) > LONGEST_CELL:
             _refuse_long(array)
         values: list[Any] = _readable(array).to_pylist()
         return values if self._change is None else [*map(self._change, values)]
 
+    def value_bytes(self, array: Any) -> int:
+        """What values take that may be long; 0 for numbers."""
+        return _value_bytes(array) if self._is_large else 0
+
     def is_plain(self, array: Any) -> bool:
         """Whether each value of this array is one that JSON and SQLite hold as it is."""
         return self._is_always_plain or (self.has_tagged_values and not has_tagged(array))
+
+
+def check_width(width: int, where: str) -> None:
+    """Refuse more columns than a list has fields, before any of them is read: a few bytes of a file are a column."""
+    if width > MOST_FIELDS:
+        raise ListError(f"{where} has {width:,} columns, of {MOST_FIELDS:,} at most.", fix="Leave columns out.")
 
 
 def batch_rows(row_bytes: float) -> int:
@@ -182,9 +198,31 @@ def _is_text(types: Any, kind: Any) -> bool:
 
 
 def _refuse_long(array: Any) -> None:
-    for place, value in enumerate(array):
-        if value.is_valid and len(str(value.as_py())) > LONGEST_CELL:
+    for place in range(len(array)):
+        # Letters, where a row is not many times as long; a million texts are not made to be counted.
+        size = _value_bytes(array.slice(place, 1))
+        if size > 4 * LONGEST_CELL or (size > LONGEST_CELL and len(str(array[place].as_py())) > LONGEST_CELL):
             raise _TooLong(place)
+
+
+def _value_bytes(array: Any) -> int:
+    """The memory that the values take, those that are stored once and stand in many places as often as they do."""
+    pa = import_arrow()
+    array = array.storage if hasattr(array, "storage") else array
+    if pa.types.is_dictionary(array.type) and _is_text(pa.types, array.type.value_type):
+        import pyarrow.compute
+
+        compute: Any = pyarrow.compute
+        sizes = compute.binary_length(array.dictionary).cast(pa.int64()).take(array.indices)
+        return compute.sum(sizes).as_py() or 0
+    if pa.types.is_struct(array.type):
+        return sum(map(_value_bytes, array.flatten()))
+    if pa.types.is_map(array.type):
+        held = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return sum(_value_bytes(part.slice(held[0], held[1] - held[0])) for part in (array.keys, array.items))
+    if pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        return _value_bytes(array.flatten())
+    return array.nbytes
 
 
 def _refuse_unusable(kind: Any, name: str, where: str) -> None:

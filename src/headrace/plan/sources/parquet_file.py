@@ -15,10 +15,11 @@ from typing import Any
 
 from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
-from headrace.plan.sources.arrow_columns import ArrowColumns, batch_rows, has_tagged, import_arrow
+from headrace.plan.sources.arrow_columns import ArrowColumns, batch_rows, check_width, has_tagged, import_arrow
 from headrace.plan.sources.hashed_file import FileStamp, HashedFile, marked_digest, open_plain
 from headrace.plan.sources.row_source import Renames
 
+_MOST_DECODED_BYTES = 64_000_000
 _STREAM_BYTES = 1 << 16  # of a column that are read together; without it, a whole column of a row group is
 
 
@@ -28,10 +29,13 @@ class ParquetSource:
     def __init__(self, path: Path, rename: Renames) -> None:
         self.path = path
         self._stamp = FileStamp.of(path)
+        self._by_index: list[str] = []
         with self._opened() as file:
+            check_width(file.metadata.num_columns, str(path))
             self.length: int = file.metadata.num_rows
             self._columns = ArrowColumns(file.schema_arrow, rename, str(path))
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            self._by_index = _repeated_texts(file)
             self._group_rows: list[int] = [group.num_rows for group in groups]
             self._batch_rows = batch_rows(max((g.total_byte_size / max(1, g.num_rows) for g in groups), default=0))
 
@@ -97,7 +101,9 @@ class ParquetSource:
             self._stamp.check_open(raw, self.path)
             try:
                 with _compact(pa):
-                    file: Any = pyarrow.parquet.ParquetFile(raw, pre_buffer=False, buffer_size=_STREAM_BYTES)
+                    file: Any = pyarrow.parquet.ParquetFile(
+                        raw, pre_buffer=False, buffer_size=_STREAM_BYTES, read_dictionary=self._by_index
+                    )
                 with file:
                     yield file
             except (pa.ArrowException, OSError) as error:
@@ -118,6 +124,23 @@ def _compact(pa: Any) -> Generator[None]:
         yield
     finally:
         pa.set_memory_pool(usual)
+
+
+def _repeated_texts(file: Any) -> list[str]:
+    """The texts inside lists and dicts of which a file may hold a few, and say that they are there many times.
+
+    These are read as indices of the few: a row of a million texts is 4 MB then, and is refused before it is a gigabyte.
+    Other columns are not, because it takes longer: a batch bounds how many values of them there are.
+    """
+    found: set[str] = set()
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        for place in range(group.num_columns):
+            column = file.schema.column(place)
+            if column.max_repetition_level and column.physical_type == "BYTE_ARRAY":
+                chunk = group.column(place)
+                if chunk.num_values * chunk.total_uncompressed_size > _MOST_DECODED_BYTES:
+                    found.add(column.path)
+    return sorted(found)
 
 
 def _place(path: str, header: list[str]) -> int:
