@@ -131,6 +131,7 @@ _WAYS: dict[str, dict[str, str]] = {
     "Scenario": {
         **dict.fromkeys(("save", "load", "to_yaml", "from_yaml"), "Save a list: ScenarioList([scenario]).save(path)."),
         **dict.fromkeys(("print", "table"), "ScenarioList([scenario]).print() shows it as a table."),
+        "chunk": "A list has it: ScenarioList([scenario]).chunk(...).",
         **dict.fromkeys(("from_image", "from_pdf"), "Scenario.from_file(path, field_name=...)."),
         **dict.fromkeys(("from_url", "from_docx"), _FROM_FILES),
     },
@@ -144,6 +145,10 @@ _WAYS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("push", "pull"), "There is no hosted service here: embed=True keeps files in the run file."),
     },
     "RowList": {
+        **dict.fromkeys(("columns", "dtypes"), "field_names has the names; to_pandas() has types."),
+        "shape": "len(...) rows, field_names.",
+        "describe": 'tally("city") counts values; to_pandas().describe() describes them.',
+        "uniquify": "unique() has each item once; mutate(...) gives other values.",
         "from_urls": _FROM_FILES,
         **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "flatten"), _IN_PANDAS),
         **dict.fromkeys(

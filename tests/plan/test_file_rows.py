@@ -17,10 +17,11 @@ def test_a_directory_is_a_scenario_for_each_file(tmp_path: Path):
     (tmp_path / "sub").mkdir()
     png(tmp_path / "sub" / "c.png")
     (tmp_path / "notes.txt").write_text("Hello")
-    assert [each["content"].name for each in ScenarioList.from_directory(tmp_path)] == ["a.png", "b.png", "notes.txt"]
+    here = ScenarioList.from_directory(tmp_path, recursive=False)
+    assert [each["content"].name for each in here] == ["a.png", "b.png", "notes.txt"]
     pictures = ScenarioList.from_directory(tmp_path, recursive=True, key_name="photo", glob="*.png")
     assert [each["photo"].name for each in pictures] == ["a.png", "b.png", "c.png"]
-    assert len(ScenarioList.from_source("directory", tmp_path, glob="*.png")) == 2
+    assert len(ScenarioList.from_source("directory", tmp_path, recursive=False, glob="*.png")) == 2
     assert len(ScenarioList.from_file(tmp_path)) == 4
 
 

@@ -34,6 +34,7 @@ class AgentList(RowList[Agent]):
     """Agents, any number. `codebook` and `traits_presentation_template` are given to each; the list holds them once."""
 
     item, what, parts = Agent, "agent", AGENT_PARTS
+    also = "; AgentList.from_source(dicts) makes them of dicts"
 
     def __init__(
         self,

@@ -23,9 +23,10 @@ _DEEPEST = 32
 _NAMED = 3
 
 
-def files_of(directory: str | Path, *, recursive: bool, glob: str | None) -> Iterator[FileStore]:
+def files_of(directory: str | Path, *, recursive: bool | None, glob: str | None) -> Iterator[FileStore]:
     """The files of a directory in the order of their names; those whose names begin with a dot are left out.
 
+    `recursive` looks into the directories in it too; None does not, and says which there are.
     `glob` chooses by name: "*.png". A directory's names are held to sort them, one directory at a time.
     """
     root = given_path(directory)
@@ -75,7 +76,7 @@ def _file_at(path: Any, folder: Path) -> FileStore:
     return FileStore(folder / path.strip())
 
 
-def _paths(root: Path, recursive: bool, passed_over: list[str]) -> Iterator[Path]:
+def _paths(root: Path, recursive: bool | None, passed_over: list[str]) -> Iterator[Path]:
     """All paths of files, depth first. `above` are the directories on the way: a link to one of them is a circle."""
     above: list[tuple[int, int]] = []
 
@@ -96,6 +97,8 @@ def _paths(root: Path, recursive: bool, passed_over: list[str]) -> Iterator[Path
             if is_directory(path):
                 if recursive:
                     yield from inside(path)
+                elif recursive is None:
+                    _note(passed_over, path, "a directory: recursive=True looks into it")
             elif is_plain_file(path):
                 yield path
             else:

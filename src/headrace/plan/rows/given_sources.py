@@ -20,6 +20,7 @@ from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, is_address
 from headrace.plan.sources.given_paths import is_directory
+from headrace.plan.sources.json_file import json_objects
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import RowSource
@@ -72,7 +73,10 @@ def _snake(name: str) -> str:
 def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
     """The kind of some data, and the arguments that kind takes."""
     if isinstance(data, (str, Path)):
-        return ("directory" if is_directory(data) else "file"), (data,)
+        if is_directory(data):
+            options.setdefault("recursive", True)  # as `from_file` reads it
+            return "directory", (data,)
+        return "file", (data,)
     if is_data_frame(data):
         return "pandas", (data,)
     if is_arrow(data):
@@ -111,6 +115,10 @@ def _jsonl(file_path: str | Path) -> Given:
     return JsonlSource(Path(file_path), {})
 
 
+def _json(file_path: str | Path) -> Given:
+    return spooled_rows(json_objects(Path(file_path)), {}, Path(file_path))
+
+
 def _excel(file_path: str | Path, sheet_name: str | None = None) -> Given:
     return spooled_rows(excel_rows(Path(file_path), sheet_name), {}, Path(file_path))
 
@@ -126,7 +134,7 @@ def _sqlite(
 
 
 def _directory(
-    path: str | Path, recursive: bool = False, key_name: str = "content", glob: str | None = None
+    path: str | Path, recursive: bool | None = None, key_name: str = "content", glob: str | None = None
 ) -> Iterator[Fields]:
     return ({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
 
@@ -186,6 +194,7 @@ _KINDS: dict[str, Callable[..., Given]] = {
     "tsv": _tsv,
     "delimited_file": _csv,
     "jsonl": _jsonl,
+    "json": _json,
     "directory": _directory,
     "excel": _excel,
     "sqlite": _sqlite,

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import groupby
-from typing import Any
 
-from headrace.plan.rows.row_order import in_order
+from headrace.plan.rows.row_order import comparable, in_order
 from headrace.plan.rows.spool import Spool
 from headrace.survey.values import Fields, decode_fields, encode_fields, encode_value
 
@@ -81,12 +80,7 @@ def _keyed(rows: Iterable[Fields], by: Sequence[str]) -> Iterator[tuple[bytes, I
 
 def _key_of(by: Sequence[str]) -> Callable[[Fields], bytes]:
     def key(held: Fields) -> bytes:
-        values = [_comparable(held[_ROW].get(name)) for name in by]
+        values = [comparable(held[_ROW].get(name)) for name in by]
         return _NONE if None in values else encode_value(values)
 
     return key
-
-
-def _comparable(value: Any) -> Any:
-    """The value as JSON compares it: 1.0 is 1."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

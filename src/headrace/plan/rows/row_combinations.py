@@ -17,6 +17,11 @@ _LETTERS = string.ascii_uppercase
 
 def combinations(rows: Spool, count: int, *, in_any_order: bool) -> Iterator[list[Fields]]:
     """Each choice of so many rows, in the order of the list; `in_any_order` has each order of them too."""
+    if count > rows.length:
+        raise ListError(
+            f"{count} rows cannot be taken together: there {'is' if rows.length == 1 else 'are'} {rows.length}.",
+            fix="Take fewer, or give a longer list.",
+        )
 
     def with_more(places: list[int], chosen: list[Fields]) -> Iterator[list[Fields]]:
         first = 0 if in_any_order or not places else places[-1] + 1

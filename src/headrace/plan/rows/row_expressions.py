@@ -14,6 +14,7 @@ from headrace.survey.agent import NAME
 from headrace.survey.values import Fields
 
 Getter: TypeAlias = Callable[[Fields], Any]
+WITH_FUNCTIONS = 'Write a text like "double = x * 2". Functions of yours: scenarios.transform("x", function, "double").'
 
 
 def condition(source: str, what: str, fields: Collection[str]) -> Callable[[Fields], bool]:
@@ -23,6 +24,8 @@ def condition(source: str, what: str, fields: Collection[str]) -> Callable[[Fiel
 
 def assignment(text: str, what: str, fields: Collection[str]) -> tuple[str, Getter]:
     """The new field of `double = x * 2`, and how its value is computed from a row."""
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ListError(f"{text!r} is not an expression.", fix=WITH_FUNCTIONS)
     name, equals, source = text.partition("=")
     name = name.strip()
     if not equals or source.startswith("="):

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError
-from headrace.plan.rows.row_order import in_order
+from headrace.plan.rows.row_order import comparable, in_order
 from headrace.survey.values import Fields, decode_fields, encode_fields, encode_value
 
 _ROW, _PLACE, _RANK = "row", "place", "rank"
@@ -21,8 +21,12 @@ _Placed: TypeAlias = tuple[Any, Fields]  # what is made of a group, and its rank
 
 
 def unique_rows(rows: Iterable[Fields]) -> Iterator[Fields]:
-    """Each row once, where it was first met; the order of its fields means nothing."""
-    groups = _groups(rows, lambda fields: [list(pair) for pair in sorted(fields.items())])
+    """Each row once, where it was first met; the order of its fields means nothing, and None is as no field."""
+
+    def values(fields: Fields) -> list[Any]:
+        return [[name, comparable(fields[name])] for name in sorted(fields) if fields[name] is not None]
+
+    groups = _groups(rows, values)
     return _ranked((first[_PLACE], first[_ROW]) for first in map(next, groups))
 
 
@@ -44,6 +48,8 @@ def pivoted(rows: Iterable[Fields], names: Sequence[str], variable: str, value: 
     def made(group: list[Fields]) -> _Placed:
         first, rows = group[0], [held[_ROW] for held in group]
         fields = {str(row.get(variable)): row.get(value) for row in rows}
+        if len(fields) < len(rows) or not fields.keys().isdisjoint(names):
+            raise _twice([*names, *(str(row.get(variable)) for row in rows)], names, first[_ROW])
         return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **fields}
 
     return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
@@ -63,8 +69,17 @@ def collapsed(
     return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
 
 
+def _twice(fields: list[str], names: Sequence[str], row: Fields) -> ListError:
+    twice = next(name for place, name in enumerate(fields) if name in fields[:place])
+    of = ", ".join(f"{name} {str(row.get(name))[:60]!r}" for name in names)
+    return ListError(
+        f"pivot would make two values {twice[:60]!r} in the row{f' of {of}' if of else ''}.",
+        fix="Name more fields in id_vars, or make one value of them first: group_by(...), unique().",
+    )
+
+
 def _values(names: Sequence[str]) -> Callable[[Fields], list[Any]]:
-    return lambda fields: [fields.get(name) for name in names]
+    return lambda fields: [comparable(fields.get(name)) for name in names]
 
 
 def _counted(group: Iterator[Fields], names: Sequence[str], count_name: str) -> _Placed:

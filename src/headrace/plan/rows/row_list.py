@@ -20,7 +20,7 @@ from headrace.plan.rows.derived import DerivedRows, depth_of, fields_of, shallow
 from headrace.plan.rows.joined_lists import JoinKind, joined_rows
 from headrace.plan.rows.list_exports import ListExports
 from headrace.plan.rows.list_readers import ListReaders
-from headrace.plan.rows.row_expressions import assignment, condition
+from headrace.plan.rows.row_expressions import WITH_FUNCTIONS, assignment, condition
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources.row_source import FileSource, RowSource
 from headrace.stand_ins import HostedVerbs
@@ -186,8 +186,13 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         holds = condition(expression, self.what, self._expression_names())
         return self._derived(lambda rows: filter(holds, rows), self.source.field_names)
 
-    def mutate(self, new_var_string: str) -> Self:
-        """Each item with a computed field: `mutate("double = x * 2")`. None where it cannot be computed."""
+    def mutate(self, new_var_string: str, functions_dict: Mapping[str, Any] | None = None) -> Self:
+        """Each item with a computed field: `mutate("double = x * 2")`. None where it cannot be computed.
+
+        `functions_dict` is EDSL's, and refused: an expression calls no functions.
+        """
+        if functions_dict:
+            raise ListError("mutate takes no functions.", fix=WITH_FUNCTIONS)
         name, value = assignment(new_var_string, self.what, self._expression_names())
         names = dict.fromkeys([*self.source.field_names, name])
         return self._derived(lambda rows: ({**fields, name: value(fields)} for fields in rows), names)
@@ -197,6 +202,12 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"There are no first {n!r} {self.what}s.", fix=f"Say how many {self.what}s: head(5).")
         return self._derived(lambda rows: islice(rows, n))
+
+    def tail(self, n: int = 5) -> Self:
+        """The last items."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"There are no last {n!r} {self.what}s.", fix=f"Say how many {self.what}s: tail(5).")
+        return self[max(0, len(self) - n) :]
 
     def sample(self, n: int, seed: row_order.Seed = None) -> Self:
         """`n` of its items, drawn at random; the same for the same seed."""
@@ -218,6 +229,10 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         self._check_known(names, ())
         key = row_order.sort_key(names)
         return self._derived(lambda rows: row_order.sorted_rows(rows, key, reverse=reverse), self.source.field_names)
+
+    def sort_by(self, *fields: str, reverse: bool = False) -> Self:
+        """`order_by`, under the name that results have for it."""
+        return self.order_by(*fields, reverse=reverse)
 
     def expand(self, *expand_fields: str, number_field: bool = False) -> Self:
         """One item for each value of the lists in these fields, taken side by side; `number_field` counts them."""

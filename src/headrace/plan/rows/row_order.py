@@ -80,6 +80,11 @@ def _ranked(value: Any) -> tuple[int, Any]:
     return (2, value) if isinstance(value, str) else (3, repr(value))
 
 
+def comparable(value: Any) -> Any:
+    """The value as JSON compares it: 1.0 is 1."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def sorted_rows(rows: Iterable[Fields], key: SortKey, *, reverse: bool) -> Iterator[Fields]:
     encoded = (encode_fields(fields)[0] for fields in rows)
     return map(decode_fields, in_order(encoded, key, reverse=reverse))

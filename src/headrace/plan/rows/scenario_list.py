@@ -54,19 +54,22 @@ class ScenarioList(RowList[Scenario]):
 
     @classmethod
     def from_file(cls, path: str | Path, **reading: Any) -> Self:
-        """One scenario a row of a file; of a directory, one for each file in it (`from_directory`).
+        """One scenario a row of a file; of a directory, one for each file in it and in those below it.
 
         The file's name tells its format; parameters and other places that rows are read from: `RowList.from_file`.
         """
-        return cls.from_directory(path, recursive=True) if is_directory(path) else super().from_file(path, **reading)
+        if is_directory(path) and all(value is None for value in reading.values()):
+            return cls.from_directory(path, recursive=True)
+        return super().from_file(path, **reading)
 
     @classmethod
     def from_directory(
-        cls, path: str | Path, recursive: bool = False, key_name: str = "content", glob: str | None = None
+        cls, path: str | Path, recursive: bool | None = None, key_name: str = "content", glob: str | None = None
     ) -> Self:
         """One scenario for each file of a directory, in the field `key_name`: pictures, documents, texts.
 
-        `recursive` looks into the directories in it too; `glob` chooses by name: `"*.png"`.
+        `recursive=True` looks into directories in it too; otherwise those are passed over, with a word where nothing
+        is said about them. `glob` chooses by name: `"*.png"`.
         """
         return cls({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
 
