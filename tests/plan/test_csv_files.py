@@ -1,6 +1,7 @@
 """CSV files as people have them: delimiters, encodings, numbers with gaps, broken quotes, cells of any size."""
 
 import csv
+import gzip
 import random
 
 import pytest
@@ -127,3 +128,21 @@ def test_names_that_are_no_identifiers_stay_as_they_are(tmp_path):
     path = written(tmp_path / "a.csv", "Review Text,2nd,class\nfine,1,a\n")
     assert ScenarioList.from_csv(path).field_names == ["Review Text", "2nd", "class"]
     assert ScenarioList.from_csv(path).snakify().field_names == ["review_text", "_2nd", "class_"]
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (gzip.compress(b"a,b\n1,2\n"), "packed by gzip.*zcat"),
+        (b"PAR1\x15\x04\xff\xfe", "a Parquet file"),
+        (b"PK\x03\x04\x14\xff\xfe", "a workbook"),
+        ("a,ü\n1,2\n".encode("utf-16-le"), 'looks like UTF-16.*encoding="utf-16-le"'),
+        ("a,ü\n1,2\n".encode("utf-16-be"), 'encoding="utf-16-be"'),
+        (b",a\n0,1\n", "index=False"),
+        (b"sep=;\na;b\n1;2\n", "Remove the first line, sep="),
+    ],
+)
+def test_what_is_no_plain_csv_is_named_with_a_way_out(tmp_path, content, hint):
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(ListError, match=hint):
+        len(ScenarioList.from_csv(tmp_path / "x.csv"))

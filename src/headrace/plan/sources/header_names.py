@@ -21,5 +21,13 @@ def renamed_columns(header: Sequence[str], renames: dict[str, str], where: str, 
         if not name or counts[name] > 1:
             what = f"has the column {name!r} twice" if name else "has a column without a name"
             place = f"{where}{header_line}: the header" if header_line else where
-            raise ListError(f"{place} {what}.", fix="Give each column a name of its own.")
+            raise ListError(f"{place} {what}.", fix=_fix(name, header[0]))
     return names
+
+
+def _fix(name: str, first: str) -> str:
+    if first.lower().startswith("sep="):  # by which Excel is told the delimiter
+        return "Remove the first line, sep=, which Excel alone reads; the delimiter is found without it."
+    # As pandas writes its index.
+    index = "" if name else " Of pandas' index: to_csv(path, index=False) leaves it out."
+    return f"Give each column a name of its own.{index}"

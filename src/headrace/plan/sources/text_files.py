@@ -19,6 +19,13 @@ LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends
 NO_ROWS = "Is it the right file? Rows end with a line end."
 _LONG_LINE = 1_000_000
 _ANOTHER = spelled("Name its encoding, like {encoding}, or save it as UTF-8.", encoding="cp1252")
+# How files begin that are no text, and what they are.
+_NO_TEXT = {
+    b"\x1f\x8b": ("packed by gzip", "Unpack it first (zcat), or give the file by its name, which ends in .gz."),
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "Unpack it first (zstdcat), or give the file by its name, with .zst."),
+    b"PAR1": ("a Parquet file", "Give the file by its name, which ends in .parquet."),
+    b"PK\x03\x04": ("a workbook or a zip file", "Give a workbook by its name, which ends in .xlsx; unpack others."),
+}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -59,6 +66,8 @@ def undecodable(path: Path, encoding: str) -> ListError:
     if encoding.startswith("utf-16"):  # a line end is two bytes
         return ListError(f"{path} is not {named}.", fix=_ANOTHER)
     with HashedFile(path) as file:
+        if (other := _of_another_kind(path, file.binary.peek(4)[:4])) is not None:
+            return other
         for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE), b""), 1):
             try:
                 line.decode(encoding)
@@ -67,3 +76,14 @@ def undecodable(path: Path, encoding: str) -> ListError:
                 fix = f"Name its encoding: if {shown!r} looks right, {{encoding}}. Or save it as UTF-8."
                 return ListError(f"{path}, line {number} is not {named}.", fix=spelled(fix, encoding="cp1252"))
     return ListError(f"{path} is not {named}.", fix=_ANOTHER)
+
+
+def _of_another_kind(path: Path, first: bytes) -> ListError | None:
+    """The error for a file that is no text in bytes, told by its first four."""
+    for sign, (what, fix) in _NO_TEXT.items():
+        if first.startswith(sign):
+            return ListError(f"{path} is {what}, and no text.", fix=fix)
+    if b"\0" not in first:
+        return None
+    encoding = "utf-16-le" if first[1:2] == b"\0" else "utf-16-be"
+    return ListError(f"{path} looks like UTF-16.", fix=spelled("Name its encoding: {encoding}.", encoding=encoding))
