@@ -31,6 +31,12 @@ def test_files_are_written_once_by_their_content_for_their_owner_alone(form, tmp
     assert (tmp_path / "trip.files").stat().st_mode & 0o777 == 0o700
 
 
+def test_loading_a_list_of_edsls_makes_files_too(tmp_path):
+    (tmp_path / "trip.json.gz").write_bytes((DATA / "files.json.gz").read_bytes())
+    for read in (ScenarioList.load, ScenarioList.from_file):
+        assert read(tmp_path / "trip.json.gz")[0]["note"].text == "Ça va."
+
+
 def test_a_dict_needs_a_folder_for_its_files(tmp_path):
     with noted() as notes:
         scenarios = ScenarioList.from_edsl(held_in("files.json.gz"))

@@ -193,6 +193,42 @@ def test_the_command_imports_by_what_a_file_holds(tmp_path, monkeypatch, capsys)
     assert Path("people.csv").read_text("utf-8").startswith("agent_name,age,")
 
 
+def test_imported_agents_go_to_the_command_with_their_codebook(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as ended:
+            app(list(words), prog_name="headrace")
+        printed = capsys.readouterr()
+        assert ended.value.code == code, printed.err
+        return printed.out + printed.err
+
+    Path("s.yaml").write_text(
+        "questions:\n- {question_name: q, kind: free_text, question_text: 'How are you?'}\n", "utf-8"
+    )
+    for name in ("agents.ep", "agents.json.gz"):
+        (tmp_path / name).symlink_to(DATA / name)
+    for made in ("a.yaml", "a.json"):
+        told = run("import", "agents.ep", "-o", made)
+        assert told.endswith(f" run SURVEY --agents {made}\n")
+        assert "run it" not in told
+    for number, given in enumerate(("a.yaml", "a.json", "agents.ep", "agents.json.gz")):
+        run("run", "s.yaml", "--agents", given, "--model", "test,canned_response=x", "-o", f"{number}.run")
+        assert "Age in years: 20" in Results.open(f"{number}.run")[0]["prompt"]["q_system_prompt"]
+    Path("t.yaml").write_text(Path("s.yaml").read_text("utf-8") + "agents: a.yaml\n", "utf-8")
+    assert Job.load("t.yaml").agents[0].codebook == {"age": "Age in years"}
+
+
+def test_a_job_without_a_model_says_how_it_gets_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("HEADRACE_MODEL", raising=False)
+    with pytest.raises(SystemExit):
+        app(["import", str(DATA / "survey.ep"), "-o", str(tmp_path / "x.run")], prog_name="headrace")
+    said = capsys.readouterr().err
+    assert "has no model, which a run file needs" in said
+    assert "-o x.yaml" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_opening_a_file_of_edsl_as_a_run_file_says_what_to_do(capsys):
     with pytest.raises(NotARunFile, match=r"Results\.from_edsl\(path"):
         Results.load(DATA / "results.ep")

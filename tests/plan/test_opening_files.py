@@ -161,7 +161,7 @@ def test_json_lists_are_read_one_object_at_a_time(tmp_path):
     path.write_text(json.dumps([{"n": n, "text": "é" * 1_000} for n in range(500)], ensure_ascii=False), "utf-8")
     assert [row["n"] for row in ScenarioList.from_file(path)] == [*range(500)]
     for content, message in (
-        ('{"scenarios": []}', "holds no JSON list.*load"),
+        ('{"a": 1}', "has no list 'scenarios'. .* rows alone are a list"),
         ("", "holds no JSON list"),
         ("[1, 2]", "item 0 of the list: it is no object"),
         ('[{"a": 1} {"a": 2}]', "item 1 of the list: there is no comma"),

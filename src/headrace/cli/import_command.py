@@ -20,7 +20,8 @@ def import_edsl(
     ] = None,
 ) -> None:
     """Make a file of Headrace's from one that EDSL saved. Results become a run file that can be asked questions; a job
-    or a survey becomes a study (.yaml), or a run file that is ready to run (-o x.run); lists become .jsonl or .csv.
+    or a survey becomes a study (.yaml), or a run file that is ready to run (-o x.run); lists become .jsonl, .csv or
+    .yaml.
     """
     from headrace.cli.terminal import own_command, path_text, say
     from headrace.edsl_files.file_import import import_file
@@ -31,7 +32,9 @@ def import_edsl(
     say(f"imported {path_text(source)} to {path}: {made.told}")
     if made.is_ready_to_run:
         say(f"run it: {own_command()} resume {path}")
+    elif made.option:
+        say(f"use them: {own_command()} run SURVEY {made.option} {path}")
     elif made.path.suffix.lower() in (".yaml", ".yml", ".json"):
         say(f"run it: {own_command()} run {path}")
-    elif made.path.suffix.lower() not in (".csv", ".jsonl"):
+    else:
         say(f"look at them: {own_command()} results {path}")

@@ -12,6 +12,7 @@ Does not cover: reading each of them (from_edsl, results_import).
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.store.run_file.run_file import RunFile
+from headrace.survey.model_text import DEFAULT_MODEL_VARIABLE
 
 _STUDIES = (".yaml", ".yml", ".json")
 _LISTS = {"AgentList": "AgentList", "ScenarioList": "ScenarioList"}
@@ -40,6 +42,7 @@ class ImportedFile(NamedTuple):
     told: str
     notes: CarriedOver
     is_ready_to_run: bool = False
+    option: str | None = None  # of `headrace run`, that takes a list
 
 
 def import_file(source: Path, output: Path | None) -> ImportedFile:
@@ -73,6 +76,12 @@ def _imported_job(source: Path, target: Path) -> ImportedFile:
     if target.suffix.lower() in _STUDIES:
         job.save(target)
         return ImportedFile(target, f"a study of {counted(len(job.survey), 'question')}", notes)
+    if not job.has_models and DEFAULT_MODEL_VARIABLE not in os.environ:
+        study = target.with_suffix(".yaml").name
+        raise OptionError(
+            f"{source} has no model, which a run file needs.",
+            fix=f"Import it as a study, -o {study}, and name the model when you run that: run {study} --model gpt-4o.",
+        )
     job.check()
     with closing(RunFile.open(target, job, RunOptions(), lambda: None)):
         pass
@@ -95,4 +104,5 @@ def _imported_list(source: Path, target: Path, kind: str) -> ImportedFile:
             )
     if isinstance(rows, AgentList) and not rows.settings.is_plain and target.suffix.lower() in (".csv", ".jsonl"):
         notes.note("codebooks and templates of the agents: a .yaml or .json file has them")
-    return ImportedFile(target, counted(len(rows), rows.what), notes)
+    option = "--agents" if isinstance(rows, AgentList) else "--scenarios"
+    return ImportedFile(target, counted(len(rows), rows.what), notes, option=option)

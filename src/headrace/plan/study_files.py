@@ -1,7 +1,7 @@
 """A study as a file: surveys, lists and whole jobs written to YAML or JSON, and read back.
 
     survey:      the parts of a survey file: questions, skip, rules, memory, ...
-    agents:      a list of agents, or the name of a .csv or .jsonl file beside this one
+    agents:      a list of agents, or the name of a file beside this one
     scenarios:   a list of scenarios, or such a file
     models:      a list of models, each as `gpt-4o,temperature=0.2` or with its model and parameters
     where:       a list of conditions
@@ -68,6 +68,8 @@ def load(kind: Any, path: str | Path) -> Any:
     held = _with_values(read_data(path))
     if isinstance(held, dict) and "survey" in held:
         raise ListError(f"{path} holds a whole job.", fix="Read it with Job.load(path): it has agents and scenarios.")
+    if isinstance(held, dict) and "edsl_class_name" in held and path.suffix.lower() in (".json", ".gz"):
+        return kind.from_edsl(path)  # which also writes out the files that its scenarios hold
     try:
         return kind.from_dict(held)
     except InvalidInput as error:

@@ -12,7 +12,10 @@ def listed(data: Mapping[str, Any], part: str) -> Iterable[Any]:
     """The items that a dict of a list has under this name."""
     held = data.get(part) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if not isinstance(held, list):
-        raise ListError(f"The data has no list {part!r}.", fix="Give what to_dict() returned.")
+        raise ListError(
+            f"The data has no list {part!r}.",
+            fix="Give what to_dict() returned or save() wrote; rows alone are a list, [{...}, {...}].",
+        )
     return cast("list[Any]", held)
 
 

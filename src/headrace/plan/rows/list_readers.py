@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias, TypedDict, Unpack
 
 from headrace.errors import ListError, nearest
 from headrace.plan.rows.data_frames import arrow_rows
-from headrace.plan.rows.opening import Reading, opened, spooled_rows, sqlite_rows
+from headrace.plan.rows.opening import Reading, is_saved_list, opened, spooled_rows, sqlite_rows
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.parquet_file import ParquetSource
 from headrace.plan.sources.row_source import Renames, RowSource
@@ -52,6 +52,11 @@ class ListReaders:
         return cls._read(open_rows, parts)
 
     @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """A list that `save` has written."""
+        raise NotImplementedError
+
+    @classmethod
     def from_file(
         cls,
         path: str | Path,
@@ -66,8 +71,13 @@ class ListReaders:
         """One item a row of a file, whose name tells its format: `.csv`, `.jsonl`, `.parquet`, `.xlsx`, `.db`, ...
 
         Also `.csv.gz` and `.csv.zst`, many files (`"data/*.csv"`), standard input (`"-"`), and addresses like
-        `"s3://bucket/rows.parquet"`, where fsspec is installed.
+        `"s3://bucket/rows.parquet"`, where fsspec is installed. What `save` or EDSL wrote of a list (`.yaml`, `.json`,
+        `.json.gz`, `.ep`) is read as `load` does.
         """
+        if is_saved_list(path):
+            if any(part is not None for part in agent_parts.values()):
+                raise ListError(f"{path} holds a whole list.", fix=f"Leave out {', '.join(agent_parts)}.")
+            return cls.load(path)
         reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet, table=table, query=query)
         options = ("delimiter", "encoding", "sheet", "table", "query")
         return cls._checked(lambda rename: opened(path, rename, reading), agent_parts, *options)

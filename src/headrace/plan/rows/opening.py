@@ -1,6 +1,7 @@
 """Opens the rows of what was given: one function for `from_file`, `from_source`, `Job.map` and the command line.
 
     people.csv  .tsv  .jsonl  .ndjson  .json        text; also packed: people.csv.gz, people.jsonl.zst
+    people.yaml  .ep, and .json with one object     lists that `save` or EDSL wrote: `load` reads them
     people.parquet  .arrow  .feather  .xlsx  .xls  .ods  .db  .sqlite  .sqlite3
     data/*.csv                                      many files as one list, in the order of their names
     -                                               standard input, CSV or JSON by its first sign
@@ -26,7 +27,7 @@ from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, s
 from headrace.plan.sources.given_paths import given_path, is_directory, is_there, paths_like, way_of_edsl
 from headrace.plan.sources.hashed_file import FileStamp, open_plain
 from headrace.plan.sources.header_names import renamed_columns
-from headrace.plan.sources.json_file import json_objects
+from headrace.plan.sources.json_file import begins_with_object, json_objects
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.many_files import ManyFiles
 from headrace.plan.sources.packed_files import PACKED, inner_suffix
@@ -36,6 +37,7 @@ from headrace.survey.values import Fields
 
 _PATTERN = frozenset("*?[")
 _TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_SAVED = (".yaml", ".yml", ".ep")
 KNOWN = (*_TEXT, ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".db", ".sqlite", ".sqlite3")
 
 
@@ -70,6 +72,16 @@ def opened(given: str | Path, rename: Renames, reading: Reading = PLAINLY) -> Ro
             f"No file is named like {given}.", fix="Check the pattern; quote it where a shell would read it."
         )
     return ManyFiles([_opened_file(each, rename, reading) for each in paths])
+
+
+def is_saved_list(given: str | Path) -> bool:
+    """Whether this is a file that `save` or EDSL wrote: it holds a list as a whole, with codebooks and the like."""
+    if given == "-" or (isinstance(given, str) and is_address(given)):
+        return False
+    path = given_path(given)
+    if path.suffix.lower() in _SAVED:
+        return True
+    return inner_suffix(path) == ".json" and is_there(path) and not is_directory(path) and begins_with_object(path)
 
 
 def renamed_rows(rows: Iterable[Fields], rename: Renames, where: str) -> Iterator[Fields]:

@@ -40,6 +40,12 @@ def json_objects(path: Path) -> Iterator[Fields]:
             raise ListError(f"{path} goes on behind its JSON list, with {text.next_sign()!r}.", fix=_FORM)
 
 
+def begins_with_object(path: Path) -> bool:
+    """Whether a file holds one JSON object, as what `save` wrote does."""
+    with HashedFile(path) as file:
+        return _Text(file, path).next_sign() == "{"
+
+
 class _Text:
     """The text of a file as far as it was read; what lies before `_at` is used."""
 
