@@ -17,7 +17,7 @@ import xlsxwriter
 import zstandard
 
 from headrace import AgentList, Job, Model, ScenarioList
-from headrace.errors import ListError, MissingExtra
+from headrace.errors import HeadraceWarning, ListError, MissingExtra
 from headrace.plan.rows.opening import spooled_rows
 from headrace.plan.sources import excel_file
 from headrace.plan.sources.json_file import json_objects
@@ -297,3 +297,9 @@ def test_any_iterable_of_dicts_is_a_source(tmp_path):
     assert ScenarioList.from_source(dict(row) for row in ROWS) == ScenarioList(ROWS)
     job = Job.map("{{ text }}", pa.Table.from_pylist(ROWS)).by(Model("test", canned_response="ok"))
     assert len(job.run(tmp_path / "a.run")) == 2
+
+
+def test_rows_of_a_sheet_without_a_value_are_passed_over_with_a_word(tmp_path: Path):
+    ScenarioList([{"a": 1}, {"a": None}, {"a": 3}]).to_excel(tmp_path / "x.xlsx")
+    with pytest.warns(HeadraceWarning, match="1 row of .*x.xlsx passed over"):
+        assert ScenarioList.from_excel(tmp_path / "x.xlsx").to_dicts() == [{"a": 1}, {"a": 3}]

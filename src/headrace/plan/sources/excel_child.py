@@ -35,14 +35,18 @@ def main(most_bytes: int, sheet: str | None) -> dict[str, object]:
         if sheet is not None and sheet not in names:
             return {"sheets": names}
         found = book.get_sheet_by_index(0) if sheet is None else book.get_sheet_by_name(sheet)
+        written = passed_over = 0
         for row in found.iter_rows():
             if any(cell != "" for cell in row):
                 sys.stdout.write(json.dumps([*map(_plain, row)]) + "\n")
+                written += 1
+            elif written:
+                passed_over += 1
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001, zipfile and the library raise many kinds for a broken file
         return {"broken": str(error) or type(error).__name__}
-    return {"whole": True}
+    return {"whole": True, "passed_over": passed_over}
 
 
 def _unpacked_bytes(most_bytes: int) -> int:

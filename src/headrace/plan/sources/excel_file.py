@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
+from headrace.display import counted
+from headrace.edsl_names import warn_once
 from headrace.errors import ListError, MissingExtra
 from headrace.plan.sources import excel_child
 from headrace.plan.sources.hashed_file import open_plain
@@ -66,6 +68,9 @@ def _filled_rows(path: Path, sheet: str | None) -> Generator[list[Any]]:
                     yield found
             if not end.get("whole"):
                 raise _problem(path, sheet, end)
+            if count := end.get("passed_over"):
+                what = f"{counted(count, 'row')} of {path} passed over"
+                warn_once(f"{what}: no cell of them has a value, and errors such as #N/A are none.")
         finally:
             child.kill()
 
