@@ -185,7 +185,9 @@ def test_a_sheet_keeps_types_and_passes_over_empty_rows(tmp_path):
         sheet.write_formula(2, 5, "=1+1", None, 2)
         sheet.merge_range(2, 6, 4, 6, "A")
         sheet.write_row(4, 0, [2, 3, False, None, ""])
-    assert [dict(row) for row in ScenarioList.from_excel(path)] == [
+    with pytest.warns(HeadraceWarning, match=r"1 row of .*a.xlsx passed over"):
+        rows = ScenarioList.from_excel(path)
+    assert [dict(row) for row in rows] == [
         {"n": 1, "x": 0.5, "ok": True, "when": "2026-05-12T09:30:00", "Review Text": "07", "sum": 2, "group": "A"},
         {"n": 2, "x": 3, "ok": False, "when": None, "Review Text": None, "sum": None, "group": None},
     ]
@@ -297,9 +299,3 @@ def test_any_iterable_of_dicts_is_a_source(tmp_path):
     assert ScenarioList.from_source(dict(row) for row in ROWS) == ScenarioList(ROWS)
     job = Job.map("{{ text }}", pa.Table.from_pylist(ROWS)).by(Model("test", canned_response="ok"))
     assert len(job.run(tmp_path / "a.run")) == 2
-
-
-def test_rows_of_a_sheet_without_a_value_are_passed_over_with_a_word(tmp_path: Path):
-    ScenarioList([{"a": 1}, {"a": None}, {"a": 3}]).to_excel(tmp_path / "x.xlsx")
-    with pytest.warns(HeadraceWarning, match="1 row of .*x.xlsx passed over"):
-        assert ScenarioList.from_excel(tmp_path / "x.xlsx").to_dicts() == [{"a": 1}, {"a": 3}]

@@ -44,6 +44,6 @@ def test_files_of_edsl_are_refused_with_the_way_to_read_them(tmp_path):
             read(lines)
     for name in ("a.json.gz", "a.ep"):
         with pytest.raises(ListError, match=f"headrace import .*{name}"):
-            AgentList.from_file(tmp_path / name)
+            AgentList.from_source(tmp_path / name)
     (agent,) = AgentList.from_edsl(lines)
     assert (agent.name, agent.traits) == ("Ada", {"age": 36})

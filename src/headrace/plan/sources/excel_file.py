@@ -70,7 +70,7 @@ def _filled_rows(path: Path, sheet: str | None) -> Generator[list[Any]]:
                 raise _problem(path, sheet, end)
             if count := end.get("passed_over"):
                 what = f"{counted(count, 'row')} of {path} passed over"
-                warn_once(f"{what}: no cell of them has a value, and errors such as #N/A are none.")
+                warn_once(f"{what}: no cell has a value there, and errors such as #N/A are none.")
         finally:
             child.kill()
 
