@@ -262,3 +262,19 @@ def test_deep_long_and_endless_json_is_bounded(tmp_path, monkeypatch):
             file.write(b" " * 1_000_000)
     with pytest.raises(EdslFileError, match="blank for millions of letters"):
         Survey.from_edsl(bomb)
+
+
+@pytest.mark.parametrize(
+    ("settings", "noted_of"),
+    [
+        ({"use_code": True, "enumeration": "numeric_starts_with_0"}, 0),
+        ({"enumeration": "none"}, 0),
+        ({"enumeration": "letters"}, 1),
+    ],
+)
+def test_how_options_are_numbered_is_noted_where_it_differs(settings, noted_of):
+    question = {"question_name": "q", "question_text": "?", "question_options": ["a", "b"]}
+    question |= {"question_type": "multiple_choice", **settings}
+    with noted() as notes:
+        Survey.from_edsl({"questions": [question], "memory_plan": {"data": {}}, "rule_collection": {"rules": []}})
+    assert len(notes) == noted_of

@@ -49,7 +49,8 @@ def test_every_part_has_the_form_that_edsl_gives_it(run_file, tmp_path):
             each["question_to_attributes"]["mood"]["question_options"].sort()
         assert mine["question_to_attributes"] == other["question_to_attributes"]
         assert mine["model"]["parameters"] == other["model"]["parameters"]
-        assert mine["comments_dict"] == {"mood_comment": "The sun is out."}
+        assert mine["comments_dict"] == other["comments_dict"]
+        assert mine["reasoning_summaries_dict"] == other["reasoning_summaries_dict"]
         assert mine["prompt"].keys() == other["prompt"].keys()
         assert mine["raw_model_response"]["mood_input_tokens"] > 0
         assert mine["validated_dict"]["mood_validated"] is True
@@ -87,7 +88,8 @@ def test_failed_and_skipped_questions_are_none_with_their_parts(tmp_path):
     assert one["answer"] == {"pet": "No", "legs": None, "name": None}
     assert one["validated_dict"]["pet_validated"] is True
     assert one["validated_dict"]["legs_validated"] is False
-    assert one["comments_dict"] == {"legs_comment": results[0].failures[0].message}
+    failed = results[0].failures[0].message
+    assert one["comments_dict"] == {"pet_comment": None, "legs_comment": failed, "name_comment": None}
     assert one["indices"] == {"agent": 0, "scenario": 0, "model": 0}
     assert "name_user_prompt" not in one["prompt"]
     assert str(one["agent"]["traits"]["none"]) == "nan"

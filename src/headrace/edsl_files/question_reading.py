@@ -27,6 +27,7 @@ _NOT_CARRIED = {
     "model_instructions": "instructions for single models",
     "interpret": "an interpretation of the answer",
 }
+_CODED = "numeric_starts_with_0"  # what `use_code` says too
 Unsupported: TypeAlias = Callable[[Mapping[str, Any], str, CarriedOver], Question]
 
 
@@ -40,6 +41,8 @@ def question_of(settings: Mapping[str, Any], notes: CarriedOver, unsupported: Un
         return unsupported(settings, f"question {name!r} is of the kind {str(kind)[:60]!r}, which is not here", notes)
     known = {field.name for field in dataclasses.fields(made)} - {"model"}
     for setting, value in settings.items():
+        if setting == "enumeration" and (value == "none" or (value == _CODED and settings.get("use_code"))):
+            continue
         if setting not in known and setting not in _COMPUTED and value is not None:
             notes.note(f"question {name!r}: {setting[:60]} ({_NOT_CARRIED.get(setting, 'not known here')})")
     kept = {each: value for each, value in settings.items() if each in known and value is not None}

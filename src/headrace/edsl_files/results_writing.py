@@ -40,7 +40,6 @@ _ELSEWHERE = "openai_compatible"  # what EDSL takes any name for
 _GROUPS = {
     "raw_model_response": "raw_model_response",
     "generated_tokens": "generated_tokens",
-    "reasoning_summary": "reasoning_summaries_dict",
 }
 _CACHED, _OPTIONS = "_cache_used", "_question_options"
 _LEFT_OUT = "offloaded"  # what EDSL itself writes of a file's content in results
@@ -107,6 +106,7 @@ class _ResultWriter:
             "iteration": str(result.iteration),
             "answer": _json(result.answer),
             **{name: _json(_without_none(result[group])) for group, name in _GROUPS.items()},
+            "reasoning_summaries_dict": _json(result["reasoning_summary"]),
             "prompt": _json({name: {"text": text, "class_name": "Prompt"} for name, text in _prompts(result)}),
             "comments_dict": _json(_comments(result)),
             "validated_dict": _json(_validated(result)),
@@ -216,9 +216,11 @@ def _cache_used(result: Result) -> Iterator[tuple[str, bool]]:
 
 
 def _comments(result: Result) -> Fields:
-    """What the model said beside its answers; of a question that failed, why, as EDSL has it there."""
+    """What the model said beside its answers; of a question that failed, why, as EDSL has it there. Every question has
+    one, be it None: EDSL knows a column by its being there.
+    """
     failed = {f"{failure.question}_comment": failure.message for failure in result.failures}
-    return {**failed, **_without_none(result["comment"])}
+    return {**result["comment"], **failed, **_without_none(result["comment"])}
 
 
 def _validated(result: Result) -> Fields:
