@@ -23,11 +23,13 @@ def test_files_are_written_once_by_their_content_for_their_owner_alone(form, tmp
     assert first["note"].text == "Ça va."
     assert (first["n"], second["n"]) == (1, 2)
     assert first["photo"] == second["photo"]
-    kept = sorted((tmp_path / "trip.files").iterdir())
-    assert [path.suffix for path in kept] in ([".png", ".txt"], [".txt", ".png"])
+    kept = sorted((tmp_path / "trip.files").glob("*/*"), key=lambda path: path.name)
+    assert [path.name for path in kept] == ["dot.png", "note.txt"]
+    assert first["photo"].name == "dot.png"
     for path in kept:
-        assert path.stem == hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        assert path.parent.name == hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
         assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "trip.files").stat().st_mode & 0o777 == 0o700
 
 
@@ -63,9 +65,13 @@ def test_names_in_a_study_lead_nowhere_else(tmp_path):
     held = held_in("files.json.gz")
     for fields in held["scenarios"]:
         fields["note"]["suffix"] = "../../x"
+        fields["note"]["path"] = "a/../../../.x\0.txt"
+        fields["photo"]["path"] = "C:\\pets\\..\\cat (1).png"
     ScenarioList.from_edsl(held, files=tmp_path / "files")
     assert [path.name for path in tmp_path.iterdir()] == ["files"]
-    assert all(path.parent == tmp_path / "files" for path in (tmp_path / "files").iterdir())
+    made = [path for path in (tmp_path / "files").rglob("*") if path.is_file()]
+    assert sorted(path.name for path in made) == ["cat (1).png", "file"]
+    assert all(path.parent.parent == tmp_path / "files" for path in made)
 
 
 def test_a_picture_that_is_none_is_noted(tmp_path):

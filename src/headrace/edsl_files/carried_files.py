@@ -1,6 +1,7 @@
 """Files in EDSL's scenarios: EDSL holds their contents as text, here they are files of their own, one for each content.
 
-They are written into a folder for their owner alone, named by the digest of their content. Without a folder, and where
+They are written for their owner alone, under the names that EDSL knew, each in a folder that is named by the digest of
+its content. Without a folder, and where
 EDSL left the content out, the field holds the path as text: a path that a file claims is never opened. Does not cover:
 sending files to models (survey.files).
 """
@@ -23,6 +24,7 @@ from headrace.survey.files.file_store import FileStore
 
 CONTENT = "content"  # of a file in an `.ep` package, as bytes
 _SUFFIX = re.compile(r"[A-Za-z0-9]{1,10}")
+_PLAIN_NAME = re.compile(r"\w[\w .()+-]{0,80}")
 _DIGEST_BYTES = 16
 
 
@@ -71,7 +73,7 @@ def _file(held: Mapping[str, Any], name: str, folder: Path | None, notes: Carrie
         )
         return path
     try:
-        return FileStore(_written(content, held.get("suffix"), folder))
+        return FileStore(_written(content, _name(path, held.get("suffix")), folder))
     except HeadraceError as error:
         notes.note(f"a file in the scenarios' field {name[:60]!r}: {error.message[:200]} The field has its path")
         return path
@@ -87,13 +89,20 @@ def _content(held: Mapping[str, Any]) -> bytes | None:
         return None
 
 
-def _written(content: bytes, suffix: Any, folder: Path) -> Path:
-    """The file with this content: one that is there already, or a new one, whole under its name."""
+def _name(path: str, suffix: Any) -> str:
+    """The name of a file as a study claims it, where it is a plain one and says what the file is."""
     ending = f".{suffix.lower()}" if isinstance(suffix, str) and _SUFFIX.fullmatch(suffix) else ""
-    path = folder / f"{hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()}{ending}"
-    unfinished = folder / f".{secrets.token_hex(8)}.part"
+    name = re.split(r"[/\\]", path)[-1]
+    return name if _PLAIN_NAME.fullmatch(name) and name.lower().endswith(ending) else f"file{ending}"
+
+
+def _written(content: bytes, name: str, folder: Path) -> Path:
+    """The file with this content: one that is there already, or a new one, whole under its name."""
+    place = folder / hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+    path, unfinished = place / name, place / f".{secrets.token_hex(8)}.part"
     try:
         make_directory(folder)
+        make_directory(place)
         if not path.exists():
             make_file(unfinished)
             unfinished.write_bytes(content)
