@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import sqlite3
 import tracemalloc
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -181,3 +183,15 @@ def test_columns_are_bounded_before_they_are_read(tmp_path, monkeypatch):
         ScenarioList.from_parquet(tmp_path / "a.parquet")
     with pytest.raises(ListError, match="has 101 columns, of 100 at most"):
         ScenarioList.from_arrow(wide)
+
+
+def test_an_expression_that_a_table_holds_is_not_executed(tmp_path):
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table t(a, B as (hex(zeroblob(a))) virtual, c as (a + 1) stored)")
+        made.execute("insert into t(a) values (1)")
+        made.commit()
+    for given in ({"table": "t"}, {"query": "select * from T"}, {"query": "select a from t where length(b) > 1"}):
+        with pytest.raises(ListError, match=r"'B' of 't' in .* is computed by an expression.*Nothing that a file"):
+            ScenarioList.from_sqlite(path, **given)
+    assert ScenarioList.from_sqlite(path, query="select a, c from t") == ScenarioList([{"a": 1, "c": 2}])

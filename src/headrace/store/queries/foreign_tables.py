@@ -1,5 +1,5 @@
 """Reads rows from an SQLite file of the user's: a table, or a query. Covers: opening it as any file from elsewhere:
-read-only, and so that nothing of it is executed: no view, trigger, extension or virtual table.
+read-only, and so that nothing of it is executed: no view, trigger, extension, virtual table or computed column.
 
 Does not cover: files of ours (store.connections opens those in the same way), or what the rows become (plan.rows).
 """
@@ -16,11 +16,12 @@ from headrace.errors import ListError, nearest, spelled
 from headrace.plan.sources.given_paths import is_plain_file
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.store.connections import connect
-from headrace.store.hardening import only_allowed, query_may
+from headrace.store.hardening import Authorizer, only_allowed, query_may
 from headrace.store.quoting import quote_name
 from headrace.survey.values import Fields
 
 _LONGEST_VALUE_BYTES = 64_000_000  # as a line of JSONL
+_COMPUTED = 2  # what `table_xinfo` says of a generated column that is not stored
 _TABLES = "SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*'"
 
 
@@ -35,7 +36,7 @@ def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[F
         with closing(connect(path, flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
             statement = query if query is not None else f"SELECT * FROM {quote_name(_table(connection, table, path))}"
-            with only_allowed(connection, query_may):
+            with only_allowed(connection, _query_without(_computed_columns(connection), path)):
                 yield from _fields(connection, statement, path)
     except apsw.NotADBError:
         raise ListError(f"{path} is no SQLite file.", fix="Is it the right file?") from None
@@ -74,6 +75,36 @@ def _first_alone(path: Path) -> Callable[..., bool]:
         return True
 
     return begin
+
+
+def _computed_columns(connection: apsw.Connection) -> set[tuple[str, str]]:
+    """The columns, each with its table, whose values are made by an expression of the file's when they are read."""
+    found: set[tuple[str, str]] = set()
+    with only_allowed(connection, _may_list_columns):
+        for table, _, sql in connection.execute(_TABLES).fetchall():
+            if "as" in str(sql).lower() and not _is_virtual(str(sql)):
+                columns = connection.execute(f"PRAGMA table_xinfo({quote_name(str(table))})")
+                found |= {(str(table).lower(), str(row[1]).lower()) for row in columns if row[6] == _COMPUTED}
+    return found
+
+
+def _may_list_columns(action: int, *given: str | None) -> int:
+    is_listing = action in (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION)
+    is_listing = is_listing or (action == apsw.SQLITE_PRAGMA and given[0] == "table_xinfo")
+    return apsw.SQLITE_OK if is_listing else apsw.SQLITE_DENY
+
+
+def _query_without(computed: set[tuple[str, str]], path: Path) -> Authorizer:
+    """What a query may do, but for reading these columns."""
+
+    def may(action: int, one: str | None, two: str | None, three: str | None, four: str | None) -> int:
+        if action == apsw.SQLITE_READ and (str(one).lower(), str(two).lower()) in computed:
+            fix = "Nothing that a file holds is executed: write a query without it, {query}."
+            what = f"The column {two!r} of {one!r} in {path} is computed by an expression."
+            raise ListError(what, fix=spelled(fix, query="SELECT ... FROM ..."))
+        return query_may(action, one, two, three, four)
+
+    return may
 
 
 def _table(connection: apsw.Connection, given: str | None, path: Path) -> str:
