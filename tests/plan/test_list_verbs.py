@@ -1,3 +1,4 @@
+import copy
 import random
 import subprocess
 import sys
@@ -436,3 +437,12 @@ def test_a_loop_that_changes_nothing_leaves_the_list_alone():
     assert scenarios.source is source
     scenarios[0]["n"] = 5  # an item that is taken out is a copy
     assert scenarios.source is source
+
+
+def test_a_deep_copy_is_a_list_of_its_own():
+    rows = ScenarioList([{"a": 1}])
+    other = copy.deepcopy({"rows": rows})["rows"]
+    other.append(Scenario({"a": 2}))
+    rows.append(Scenario({"a": 3}))
+    assert [row["a"] for row in other] == [1, 2]
+    assert [row["a"] for row in rows] == [1, 3]

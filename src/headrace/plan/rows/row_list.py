@@ -78,6 +78,9 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         """The list as it is now: what is appended later is not in it. It shares the rows."""
         return copy.copy(self)
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        return self.snapshot()  # rows are bytes, which never change
+
     @property
     def digest(self) -> str:
         """What the list holds, as a digest: by it a plan knows its lists."""
