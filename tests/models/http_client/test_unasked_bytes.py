@@ -116,7 +116,7 @@ def test_a_response_that_comes_before_any_request_is_no_answer(caplog, monkeypat
     begin = connections.Exchanges.begin
 
     def begin_late(exchanges: connections.Exchanges) -> bool:
-        time.sleep(0.1)  # so that the greeting is there
+        time.sleep(1.0)  # so that the greeting is there, also beside much other work
         return begin(exchanges)
 
     monkeypatch.setattr(connections.Exchanges, "begin", begin_late)
