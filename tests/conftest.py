@@ -18,7 +18,7 @@ _homes = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--histories", type=int, default=10_000, help="random histories of the scheduler to play")
+    parser.addoption("--histories", type=int, default=2_000, help="random histories of the scheduler to play")
 
 
 @pytest.fixture(scope="session")
