@@ -35,6 +35,20 @@ async def conversation(ctx, directory, name):
     return await ctx.step("reply", meet, directory, name, 2)
 
 
+async def quick(ctx):
+    return None
+
+
+async def meeting(ctx, directory, name):
+    return await ctx.step("meet", meet, directory, name, 2)
+
+
+async def parking(ctx):
+    held = filled(60 * MB)
+    await ctx.receive()
+    return len(held)
+
+
 async def holding(ctx, seconds):
     held = filled(60 * MB)
     await ctx.step("s", time.sleep, seconds)
@@ -58,6 +72,26 @@ async def test_two_conversations_on_two_slots_reply_at_the_same_time(tmp_path):
         for run in runs:
             await run.send("hello")
         assert [await asyncio.wait_for(run.result(), 60) for run in runs] == [True, True]
+
+
+async def test_a_run_is_measured_that_takes_no_more_memory_than_its_worker_had_before(tmp_path):
+    (tmp_path / "here").mkdir()
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=2, slot_memory="300MB") as engine:
+        await (await engine.submit(quick)).result()
+        await asyncio.sleep(0.5)  # its worker was read, and is used again: that it stays the same is not reported
+        runs = [await engine.submit(meeting, str(tmp_path / "here"), f"user{n}") for n in range(2)]
+        assert [await asyncio.wait_for(run.result(), 60) for run in runs] == [True, True]
+
+
+async def test_an_attempt_that_parks_before_any_reading_teaches(tmp_path):
+    path = tmp_path / "a.run"
+    async with Engine(path, memory="+400MB", slots=2) as engine:
+        await engine.submit(parking)
+        while engine.status().unfinished.get("receiving", 0) < 1:
+            await asyncio.sleep(0.01)
+    ((_, (needed_bytes, seen)),) = noted(path).items()
+    assert 60 * MB <= needed_bytes < 150 * MB
+    assert seen == 1
 
 
 async def test_what_was_learned_of_a_kind_outlives_the_engine(tmp_path):

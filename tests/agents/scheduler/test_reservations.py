@@ -47,10 +47,18 @@ def test_what_was_learned_is_recalled_and_only_noticeable_changes_are_kept():
     assert kept == {"a": KindSize(100, 1)}
     reservations.goes_on("a", 2, 105)
     assert reservations.changes() == {"a": KindSize(105, 2)}  # twice as many
-    reservations.ended("a", 2, 108)
+    reservations.goes_on("a", 2, 108)
     assert reservations.changes() == {}
-    reservations.ended("a", 3, 200)
-    assert reservations.changes() == {"a": KindSize(200, 3)}
+    reservations.goes_on("a", 2, 200)
+    assert reservations.changes() == {"a": KindSize(200, 2)}
     later = Reservations()
     later.recall(kept)
     assert (later.count("a"), later.needed_bytes("a"), later.changes()) == (1, 100, {})
+
+
+def test_the_first_runs_of_a_kind_are_kept_one_by_one_since_each_lets_more_start():
+    reservations, kept = Reservations(), list[int]()
+    for _ in range(40):
+        reservations.ended("a", 1, 100)
+        kept += [size.seen for size in reservations.changes().values()]
+    assert kept == [1, 2, 3, 4, 5, 6, 7, 8, 16, 32]

@@ -63,6 +63,7 @@ from headrace.workers.hosting.hosted_executor import HostedExecutor
 from headrace.workers.lender import Lender, Loan, NoRoomError
 from headrace.workers.lending import is_nearly_full
 from headrace.workers.pool import WorkerPool
+from headrace.workers.warden.watch import REPORTED_STEP_BYTES
 from headrace.workers.wire import TaskDone
 
 _HARDER_AFTER_S = 1.0
@@ -212,11 +213,10 @@ class IsolatedAgents:
     def read(self, worker: int) -> None:
         """There is a reading of the warden's; one that is nearly full gets more, where there is more."""
         for slot in self._slots.values():
-            if slot.worker is not None and slot.worker.id == worker and slot.runs:
-                run = next(iter(slot.runs.values()))  # stands for all in the slot
+            if slot.worker is not None and slot.worker.id == worker:
                 counted_bytes = slot.worker.counted_bytes
-                self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=counted_bytes))
-                if is_nearly_full(counted_bytes, slot.worker.limit_bytes):
+                self._report_use(slot, counted_bytes)
+                if slot.runs and is_nearly_full(counted_bytes, slot.worker.limit_bytes):
                     self._settle_soon()
 
     def stuck(self, worker: int, seconds: float, stack: str) -> None:
@@ -285,7 +285,15 @@ class IsolatedAgents:
         unsent, slot.unsent = slot.unsent, []
         if unsent:
             slot.host.send(unsent)
+        # The warden reports a worker that has moved by a step since its last report, which may be of the task before:
+        # one that moves less is never reported, and its kind's size would not be learned while it goes on.
+        self._report_use(slot, REPORTED_STEP_BYTES)
         return worker
+
+    def _report_use(self, slot: _AgentSlot, memory_bytes: int) -> None:
+        if slot.runs:
+            run = next(iter(slot.runs.values()))  # stands for all in the slot
+            self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=memory_bytes))
 
     async def _hosted(self, slot: _AgentSlot) -> TaskEnd:
         host = slot.host

@@ -18,7 +18,7 @@ _NEARLY_FULL = 0.80
 _STUCK = 0.95
 _REPORT_EVERY_S = 0.2
 _REPORT_NEARLY_FULL_EVERY_S = 0.02  # in time for more to be lent
-_REPORTED_STEP_BYTES = 1 << 20
+REPORTED_STEP_BYTES = 1 << 20
 IDLE_LOOK_S = 0.1  # between two looks at a worker that waits for a task
 # Left to a worker when its limit is lowered: enough to go on with, and in use is then not yet "at its limit".
 _LEAST_ROOM_BYTES = 8 << 20
@@ -98,7 +98,7 @@ class Watch(MeasuredTree):
             return False
         moved = max(abs(self.used_bytes - self.reported_bytes), abs(self.counted_bytes - self.reported_counted_bytes))
         is_new = is_nearly_full and self.reported_counted_bytes < nearly_full_bytes
-        return moved >= _REPORTED_STEP_BYTES or is_new
+        return moved >= REPORTED_STEP_BYTES or is_new
 
     def has_reported(self, now: float) -> None:
         self.reported_bytes, self.reported_counted_bytes, self.reported_at = self.used_bytes, self.counted_bytes, now

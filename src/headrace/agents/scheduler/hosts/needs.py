@@ -20,12 +20,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from headrace.agents.scheduler.hosts.host import Host
-from headrace.agents.scheduler.hosts.reservations import Reservations
+from headrace.agents.scheduler.hosts.reservations import TRUSTED, Reservations
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun
 from headrace.limits import QueueLimits
 from headrace.priority import CRITICAL
-
-_TRUSTED = 8  # runs of a kind, after which what was seen counts like what is declared
 
 
 class Need(Struct, frozen=True):
@@ -43,7 +41,7 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
         asked_bytes = run.declared_bytes
     elif is_enough_seen(reservations, run, host, now_s):
         asked_bytes = reservations.needed_bytes(run.kind) or 0
-        is_estimate = run.priority is not CRITICAL and reservations.count(run.kind) < _TRUSTED
+        is_estimate = run.priority is not CRITICAL and reservations.count(run.kind) < TRUSTED
     else:
         asked_bytes = _promised_bytes(limits, run, host, now_s)
         asked_bytes = max(asked_bytes, reservations.needed_bytes(run.kind) or 0)

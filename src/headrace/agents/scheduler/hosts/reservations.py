@@ -17,6 +17,7 @@ from msgspec import Struct
 _SAMPLE = 64
 _SHARE = 0.95
 _NOTICEABLE = 0.1
+TRUSTED = 8  # runs of a kind, after which what was seen counts like what is declared
 
 
 class KindSize(Struct, frozen=True):
@@ -92,7 +93,7 @@ class Reservations:
 def _differs(before: KindSize, now: KindSize) -> bool:
     """Whether starts would differ: by the size, or by how many are enough to trust it."""
     is_other_size = abs(now.needed_bytes - before.needed_bytes) > _NOTICEABLE * before.needed_bytes
-    return is_other_size or now.seen >= 2 * before.seen
+    return is_other_size or now.seen >= 2 * before.seen or before.seen < min(now.seen, TRUSTED)
 
 
 class _LatestPeaks:
