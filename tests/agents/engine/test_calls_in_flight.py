@@ -16,6 +16,8 @@ from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.gathering_server import Gathering
 from tests.agents.engine.waiting_engines import LONG_S, engine_at, results, until
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 
 async def happened(engine, what, count=1):
     async with asyncio.timeout(LONG_S):

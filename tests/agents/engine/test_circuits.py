@@ -15,6 +15,8 @@ from headrace.limits import BreakerLimits
 from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine import isolated_functions as functions
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 SOON = BreakerLimits(cool_down_s=2.0)
 
 

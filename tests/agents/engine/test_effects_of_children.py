@@ -9,6 +9,8 @@ from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.waiting_functions import lines
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 LONG_S = 40
 
 

@@ -21,6 +21,8 @@ from headrace.workers.lender import Lender
 from tests.agents.engine import isolated_functions as functions
 from tests.agents.engine.engine_files import warden_of
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 MB = 1 << 20
 
 

@@ -17,6 +17,8 @@ from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.waiting_functions import lines
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 LONG_S = 40
 ROOT = Path(__file__).parents[3]
 

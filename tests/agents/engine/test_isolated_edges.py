@@ -15,6 +15,8 @@ from tests.agents.engine import edge_functions as functions
 from tests.agents.engine import isolated_functions
 from tests.agents.engine.engine_files import warden_of
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 
 def engine_at(path, **options):
     return Engine(path, **{"memory": "+400MB", "slot_memory": "120MB", "grace_s": 0.3, **options})
@@ -130,12 +132,6 @@ async def test_what_ended_a_run_is_told_with_what_to_do(tmp_path):
         assert "No module named 'no_such_module_of_ours'" in told["not preloaded"]
 
 
-async def test_a_run_whose_forks_take_all_there_is_is_told_so(tmp_path):
-    async with engine_at(tmp_path / "a.run") as engine:
-        with pytest.raises(RunFailed, match=r"out of memory: .+memory="):
-            await result_of(await engine.submit(functions.forking))
-
-
 GUARDED_TOO_MUCH = """
 import asyncio
 import subprocess
@@ -160,13 +156,6 @@ def test_a_function_that_workers_do_not_find_in_the_script_is_told_where_to_stan
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert "has no agent when a worker imports it. Define it at the top of the file" in ran.stdout, ran.stderr
-
-
-async def test_a_program_is_measured_from_where_it_has_begun_and_not_by_whoever_forked_it(tmp_path):
-    async with engine_at(tmp_path / "a.run") as engine:
-        said, peak_bytes = await result_of(await engine.submit(functions.commanding_many_small_programs))
-        assert said == [f"{number}\n" for number in range(40)]
-        assert peak_bytes < 12_000_000
 
 
 FAMILY = """
@@ -211,13 +200,6 @@ async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_
             first = await result_of(await engine.submit(functions.leaving, what, key=None))
             second = await result_of(await engine.submit(functions.leaving, what, key=None))
             assert (first == second) is (what == "nothing"), what
-
-
-async def test_children_that_share_their_parents_memory_are_no_emergency(tmp_path):
-    async with engine_at(tmp_path / "a.run", memory="+300MB", slot_memory="200MB") as engine:
-        run = await engine.submit(functions.forking_a_few)
-        assert await result_of(run) == 16
-        assert run.status().attempts <= 2  # on a busy machine the first reading after they began may come too late
 
 
 async def test_a_side_effect_that_has_failed_protects_its_run_no_longer(tmp_path):

@@ -12,6 +12,8 @@ from headrace.memory.measure.own_tree import tree_bytes
 from headrace.workers.lender import Lender
 from tests.agents.engine import isolated_functions as functions
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 MB = 1 << 20
 
 

@@ -12,6 +12,8 @@ from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.gathering_server import Gathering
 from tests.agents.engine.waiting_engines import engine_at, results, until
 
+pytestmark = pytest.mark.usefixtures("small_warden")
+
 
 @pytest.mark.parametrize("count", [4, 10])
 async def test_more_runs_than_slots_wait_for_models_at_once(tmp_path, isolation, server, count):
