@@ -1,8 +1,12 @@
 """Files of EDSL's with something else in them: read, or refused in words, and never another error."""
 
 import copy
+import json
 import random
+import shutil
+import struct
 import warnings
+import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -82,3 +86,58 @@ def test_files_with_flipped_bytes_are_read_or_refused(name, tmp_path):
         with warnings.catch_warnings(), suppress(HeadraceError):
             warnings.simplefilter("ignore")  # zipfile's own too: two files of one name
             read(path)
+
+
+@pytest.mark.filterwarnings("ignore::headrace.errors.HeadraceWarning")
+def test_results_in_a_package_that_was_changed_are_refused_in_words(tmp_path):
+    held = bytearray((DATA / "results.ep").read_bytes())
+    with zipfile.ZipFile(DATA / "results.ep") as archive:
+        entry = archive.getinfo("results.jsonl")
+    at = held.index(struct.pack("<I", entry.CRC), archive.start_dir)  # as the list of names has it
+    held[at] ^= 1
+    (tmp_path / "results.ep").write_bytes(held)
+    with pytest.raises(HeadraceError, match=r"results\.ep cannot be read: .*CRC"):
+        Results.from_edsl(tmp_path / "results.ep", tmp_path / "x.run")
+    assert not (tmp_path / "x.run").exists()
+
+
+@pytest.mark.filterwarnings("ignore::headrace.errors.HeadraceWarning")
+def test_what_a_package_holds_beside_its_object_is_neither_executed_nor_unpacked(tmp_path):
+    marker, package = tmp_path / "executed", tmp_path / "survey.ep"
+    shutil.copy(DATA / "survey.ep", package)
+    hook = zipfile.ZipInfo(".git/hooks/post-checkout")
+    hook.external_attr = 0o100755 << 16
+    link = zipfile.ZipInfo("metadata/name.json.link")
+    link.external_attr = 0o120777 << 16
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(package, "a") as archive:  # .git/config twice
+        archive.writestr(hook, f"#!/bin/sh\ntouch {marker}\n")
+        archive.writestr(".git/config", f"[core]\n\tfsmonitor = touch {marker}\n\thooksPath = .git/hooks\n")
+        archive.writestr(".gitmodules", f'[submodule "x"]\n\tpath = x\n\turl = ext::touch {marker}\n')
+        for name in ("../escaped.json", "/tmp/../escaped.json", "questions/../../escaped.json", "C:\\escaped.json"):
+            archive.writestr(name, "{}")
+        archive.writestr(link, "/etc/passwd")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert Survey.from_edsl(package).to_dict() == Survey.from_edsl(DATA / "survey.ep").to_dict()
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("names", [["../../../../etc/passwd"], ["/etc/hostname"], ["000001", {"a": 1}], [None]])
+def test_names_in_a_manifest_reach_nothing_outside_the_package(tmp_path, names):
+    path = tmp_path / "survey.ep"
+    with zipfile.ZipFile(DATA / "survey.ep") as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            held = old.read(name)
+            if name == "manifest.json":
+                held = json.dumps({**json.loads(held), "question_order": names}).encode()
+            new.writestr(name, held)
+    with pytest.raises(HeadraceError, match="is not in it"):
+        Survey.from_edsl(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_package_whose_files_unpack_without_a_bound_is_refused(tmp_path, method):
+    path = tmp_path / "survey.ep"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("manifest.json", " " * 10_000_000)
+    with pytest.raises(HeadraceError, match="packed in a way that EDSL does not use"):
+        Survey.from_edsl(path)

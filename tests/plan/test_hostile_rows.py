@@ -2,10 +2,11 @@
 
 import gzip
 import json
+import random
 import sqlite3
 import tracemalloc
 import zipfile
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pytest
 
 from headrace import ScenarioList
 from headrace.errors import ListError
-from headrace.plan.sources import arrow_columns, excel_file, json_file
+from headrace.plan.sources import arrow_columns, arrow_lengths, excel_file, json_file, parquet_file, text_files
 from headrace.plan.sources.arrow_columns import ArrowColumns
 from headrace.plan.sources.given_paths import paths_like
 from headrace.plan.sources.parquet_file import ParquetSource
@@ -195,3 +196,76 @@ def test_an_expression_that_a_table_holds_is_not_executed(tmp_path):
         with pytest.raises(ListError, match=r"'B' of 't' in .* is computed by an expression.*Nothing that a file"):
             ScenarioList.from_sqlite(path, **given)
     assert ScenarioList.from_sqlite(path, query="select a, c from t") == ScenarioList([{"a": 1, "c": 2}])
+
+
+@pytest.mark.parametrize(("name", "head", "line"), [("a.csv.gz", b"a,b\n1,2\n", b"\r\n"), ("a.jsonl.gz", b"", b" \n")])
+def test_blank_lines_without_end_are_refused(tmp_path, monkeypatch, name, head, line):
+    monkeypatch.setattr(text_files, "_MOST_BLANK_LINES", 20_000)
+    (tmp_path / name).write_bytes(gzip.compress(head + 30_000 * line, 1))
+    with pytest.raises(ListError, match="blank lines"):
+        ScenarioList.from_file(tmp_path / name)
+    row = b"3,4\n" if head else b'{"a": 3}\n'
+    (tmp_path / name).write_bytes(gzip.compress(head + 5 * (15_000 * line + row), 1))
+    assert len(ScenarioList.from_file(tmp_path / name)) == 5 + bool(head)
+
+
+def test_a_long_text_that_stands_in_every_row_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "_MOST_DECODED_BYTES", 3_000_000)
+    path, long = tmp_path / "a.parquet", "x" * 30_000
+    table = pa.table({"n": range(900), "a": [long] * 900, "s": [{"t": long, "u": "u"}] * 900})
+    pyarrow.parquet.write_table(table, path, compression="zstd", row_group_size=600)
+    source = ParquetSource(path, {})
+    with source._opened() as file:
+        sizes = [batch.nbytes for batch in source._bounded_batches(file, 0)]
+    assert max(sizes) < 4_000_000  # was all of a row group, 36 MB
+    assert sum(1 for row in source.rows() if len(row) > 60_000) == 900
+    assert len([*source.rows(700)]) == 200
+    texts = pa.table({"a": ["x" * 10_000 + str(n) for n in range(500)]})
+    encoding = {"a": "DELTA_BYTE_ARRAY"}  # what differs from the text before
+    pyarrow.parquet.write_table(texts, path, use_dictionary=False, column_encoding=encoding)
+    source = ParquetSource(path, {})
+    with source._opened() as file:
+        assert max(batch.num_rows for batch in source._bounded_batches(file, 0)) <= 64
+    assert len([*source.rows()]) == 500
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd", None])
+@pytest.mark.parametrize("write", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_a_packed_arrow_file_says_how_large_it_becomes_before_it_is_unpacked(tmp_path, monkeypatch, write, codec):
+    path = tmp_path / "a.arrow"
+    large = pa.record_batch(
+        {
+            "a": pa.array(["x" * 1_000] * 3_000),
+            "d": pa.array(["y" * 900] * 3_000).dictionary_encode(),
+            "n": range(3_000),
+        }
+    )
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with write(path, large.schema, options=options) as file:
+        for first in range(0, 3_000, 1_000):
+            file.write_batch(large.slice(first, 1_000))
+    monkeypatch.setattr(arrow_lengths, "MOST_UNPACKED_BYTES", 1_100_000)
+    rows = ScenarioList.from_file(path)
+    assert [row["n"] for row in rows] == [*range(3_000)]
+    assert rows[2_999] == {"a": "x" * 1_000, "d": "y" * 900, "n": 2_999}
+    monkeypatch.setattr(arrow_lengths, "MOST_UNPACKED_BYTES", 1_000_000)
+    if codec is not None:
+        monkeypatch.setattr(pa.ipc, "open_stream", None)  # nothing is unpacked
+        with pytest.raises(ListError, match=r"a batch of its rows takes 1,\d+,\d+ bytes once it is unpacked"):
+            ScenarioList.from_file(path)
+
+
+def test_changed_metadata_of_arrow_files_is_refused_or_read(tmp_path):
+    draw, path = random.Random(5), tmp_path / "a.arrow"
+    batch = pa.record_batch({"a": pa.array(["x" * 10, "y"] * 50), "n": range(100)})
+    for write in (pa.ipc.new_file, pa.ipc.new_stream):
+        with write(path, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
+            file.write_batch(batch)
+        whole = path.read_bytes()
+        for _ in range(150):
+            changed = bytearray(whole)
+            for _ in range(draw.choice((1, 3, 20))):
+                changed[draw.randrange(len(changed))] = draw.randrange(256)
+            path.write_bytes(changed[: draw.choice((len(changed), draw.randrange(1, len(changed))))])
+            with suppress(ListError):
+                ScenarioList.from_file(path)

@@ -1,4 +1,5 @@
 import copy
+import pickle
 import random
 import subprocess
 import sys
@@ -446,3 +447,10 @@ def test_a_deep_copy_is_a_list_of_its_own():
     rows.append(Scenario({"a": 3}))
     assert [row["a"] for row in other] == [1, 2]
     assert [row["a"] for row in rows] == [1, 3]
+
+
+def test_a_list_is_not_pickled_and_says_what_to_do():
+    for rows in (ScenarioList([{"a": 1}]), ScenarioList([{"a": 1}]).filter("a > 0"), AgentList([Agent(a=1)])):
+        with pytest.raises(ListError, match=r"is not pickled.*save\("):
+            pickle.dumps(rows)
+        assert len(copy.copy(rows)) == 1

@@ -1,9 +1,12 @@
 """Equal rows of a list together: unique, tally, group_by; and names that texts can write."""
 
+import tracemalloc
+
 import pytest
 
 from headrace import Agent, AgentList, ScenarioList
 from headrace.errors import ListError
+from headrace.plan.rows import row_groups, row_order
 
 CITIES = ScenarioList(
     [{"city": "Oslo", "n": 1}, {"city": "Lima", "n": 2}, {"n": 1, "city": "Oslo"}, {"city": "Oslo", "n": 5}]
@@ -42,3 +45,29 @@ def test_names_that_a_text_cannot_write_are_changed():
     odd = ScenarioList([{"Review Text": "good", "City": "Oslo"}])
     assert dict(odd.give_valid_names()[0]) == {"review_text": "good", "City": "Oslo"}
     assert dict(odd.give_valid_names({"Review Text": "review"})[0]) == {"review": "good", "City": "Oslo"}
+
+
+def test_what_is_collapsed_is_no_longer_than_a_cell_of_a_file(monkeypatch):
+    monkeypatch.setattr(row_groups, "LONGEST_CELL", 1_000_000)
+    long = ScenarioList({"k": 1, "t": "x" * 20_000} for _ in range(100))
+    assert len(long.head(40).collapse("t", separator=", ")[0]["t"]) == 40 * 20_002 - 2
+    for verb in (lambda: long.collapse("t"), lambda: long.head(1).expand("t").collapse("t", prefix="y" * 2_000_000)):
+        with pytest.raises(ListError, match="more than 1 MB in the row of k '1'"):
+            len(verb())
+    monkeypatch.setattr(row_groups, "LONGEST_LINE", 1_000_000)
+    with pytest.raises(ListError, match="pivot would make a row of more than 1 MB"):
+        len(long.add_list("v", range(100)).pivot(["k"], "v", "t"))
+
+
+def test_long_rows_are_sorted_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr(row_order, "_SORTED_TOGETHER_BYTES", 6_000_000)
+    monkeypatch.setattr(row_order, "_MERGED_TOGETHER", 4)
+    rows = ScenarioList({"n": -n, "t": "x" * 200_000} for n in range(300))  # 60 MB
+    tracemalloc.start()
+    try:
+        ordered = rows.order_by("n")
+        assert [row["n"] for row in ordered] == [*range(-299, 1)]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 30_000_000  # was 100 MB

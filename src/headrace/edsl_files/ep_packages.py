@@ -33,7 +33,8 @@ SUFFIX = ".ep"
 _FORMAT, _FORMAT_VERSION = "edsl.{}.git_package", 1
 _END, _END_BYTES = b"PK\x05\x06", 22
 _LARGEST_DIRECTORY = 64_000_000  # bytes of names: Python holds all of them, ten times as large
-_UNREADABLE = (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError, NotImplementedError)
+_UNREADABLE = (zipfile.BadZipFile, OSError, EOFError, zlib.error, ValueError, RuntimeError, NotImplementedError)
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks what is packed in other ways without a bound
 # For each kind of package: the class, the name of its items in EDSL's dicts, their folder, and the order of their ids.
 _LISTS = {
     "survey": ("Survey", "questions", "question_order"),
@@ -174,6 +175,8 @@ class EpPackage:
     def _file(self, name: str) -> Generator[IO[bytes]]:
         if name not in self._names:
             raise self._wrong(f"{name} is not in it")
+        if self._archive.getinfo(name).compress_type not in _BOUNDED:
+            raise self._wrong(f"{name} in it is packed in a way that EDSL does not use")
         try:
             with self._archive.open(name) as file:
                 yield file

@@ -14,6 +14,7 @@ Does not cover: what a survey and a result hold (survey_reading, result_rows).
 from __future__ import annotations
 
 import json
+import zipfile
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -21,6 +22,7 @@ from typing import IO, Any, cast
 
 from headrace.edsl_files.json_stream import LARGEST_VALUE
 from headrace.errors import EdslFileError
+from headrace.plan.sources.text_files import BlankLines
 
 _MOST_LINES = 100_000  # of a survey
 _FORMAT_VERSION = 2
@@ -74,9 +76,12 @@ class _Lines:
         return self
 
     def __next__(self) -> dict[str, Any]:
+        blanks = BlankLines()
         while line := self._line():
             if line.strip():
                 return self._decoded(line)
+            if blanks.are_too_many(len(line)):
+                raise self.wrong(blanks.told)
         raise StopIteration
 
     def next(self) -> dict[str, Any]:
@@ -97,7 +102,7 @@ class _Lines:
     def _line(self) -> bytes:
         try:
             line = self._file.readline(LARGEST_VALUE + 1)
-        except (OSError, EOFError, zlib.error) as error:
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             raise self.wrong(str(error) or "it is cut off") from None
         if len(line) > LARGEST_VALUE:
             raise self.wrong(f"a line in it has more than {LARGEST_VALUE:,} bytes")

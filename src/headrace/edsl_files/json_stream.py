@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
@@ -21,7 +22,7 @@ from headrace.errors import EdslFileError
 
 LARGEST_VALUE = 64_000_000  # letters of one value; a picture in a scenario is one
 _BLOCK = 1 << 18
-_BLANKS = " \t\r\n"
+_BLANKS = re.compile(r"[ \t\r\n]*+")
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -126,11 +127,10 @@ class JsonStream:
         """The next letter that is not blank; it stays unread."""
         passed = 0
         while True:
-            while self._at < len(self._text):
-                if (letter := self._text[self._at]) not in _BLANKS:
-                    return letter
-                self._at += 1
-                passed += 1
+            start, self._at = self._at, _end_of_blanks(self._text, self._at)
+            if self._at < len(self._text):
+                return self._text[self._at]
+            passed += self._at - start
             if passed > LARGEST_VALUE:
                 raise self._wrong("it is blank for millions of letters")
             if not self._fill():
@@ -157,3 +157,8 @@ class JsonStream:
 
     def _wrong(self, what: str) -> EdslFileError:
         return EdslFileError(f"{self._place} cannot be read: {what}.", fix="Save it again in EDSL.")
+
+
+def _end_of_blanks(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start

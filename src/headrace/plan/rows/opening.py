@@ -21,6 +21,7 @@ from headrace.errors import ListError
 from headrace.plan.rows.data_frames import arrow_rows
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources.arrow_columns import import_arrow
+from headrace.plan.sources.arrow_lengths import check_unpacked
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.excel_file import excel_rows
 from headrace.plan.sources.fetched_files import fetched, hub_rows, is_address, standard_input
@@ -117,8 +118,10 @@ def arrow_file(path: Path, rename: Renames) -> Spool:
         try:
             try:
                 reader = pa.ipc.open_file(file)
+                check_unpacked(file, path, is_stream=False)
                 batches: Any = map(reader.get_batch, range(reader.num_record_batches))
             except pa.ArrowInvalid:
+                check_unpacked(file, path, is_stream=True)
                 file.seek(0)
                 batches = reader = pa.ipc.open_stream(file)
             # Arrow itself trusts a file's offsets: wrong ones read other memory into rows, or crash.

@@ -12,9 +12,11 @@ from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError
 from headrace.plan.rows.row_order import comparable, in_order
+from headrace.plan.sources.text_files import LONGEST_CELL, LONGEST_LINE
 from headrace.survey.values import Fields, decode_fields, encode_fields, encode_value
 
 _ROW, _PLACE, _RANK = "row", "place", "rank"
+_MOST_NAMED = 3
 
 
 _Placed: TypeAlias = tuple[Any, Fields]  # what is made of a group, and its rank among the others
@@ -39,43 +41,77 @@ def aggregated(
     rows: Iterable[Fields], names: Sequence[str], variables: Sequence[str], function: Callable[..., Any]
 ) -> Iterator[Fields]:
     """A row for each combination of values, with the fields that the function makes of the lists of the variables."""
-    return _ranked(_made(list(group), names, variables, function) for group in _groups(rows, _values(names)))
+    return _ranked(_made(group, names, variables, function) for group in _groups(rows, _values(names)))
 
 
 def pivoted(rows: Iterable[Fields], names: Sequence[str], variable: str, value: str) -> Iterator[Fields]:
     """A row for each combination of values, with a field for each row of it: named by one field, of another's value."""
 
-    def made(group: list[Fields]) -> _Placed:
-        first, rows = group[0], [held[_ROW] for held in group]
-        fields = {str(row.get(variable)): row.get(value) for row in rows}
-        if len(fields) < len(rows) or not fields.keys().isdisjoint(names):
-            raise _twice([*names, *(str(row.get(variable)) for row in rows)], names, first[_ROW])
-        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **fields}
+    def made(group: Iterator[Fields]) -> _Placed:
+        first, fields, size = None, list[tuple[str, Any]](), 0
+        for held in group:
+            first = first or held
+            fields.append((str(held[_ROW].get(variable)), held[_ROW].get(value)))
+            size += len(fields[-1][0]) + len(encode_value(fields[-1][1]))
+            if size > LONGEST_LINE:
+                raise _too_long("pivot", "a row", LONGEST_LINE, names, first[_ROW])
+        assert first is not None, "a group has a row"
+        made = dict(fields)
+        if len(made) < len(fields) or not made.keys().isdisjoint(names):
+            raise _twice([*names, *(name for name, _ in fields)], names, first[_ROW])
+        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **made}
 
-    return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
+    return _ranked(map(made, _groups(rows, _values(names))))
 
 
 def collapsed(
-    rows: Iterable[Fields], names: Sequence[str], field: str, join: Callable[[list[Any]], Any], count_name: str | None
+    rows: Iterable[Fields],
+    names: Sequence[str],
+    field: str,
+    change: Callable[[Any], Any] | None,
+    separator: str | None,
+    count_name: str | None,
 ) -> Iterator[Fields]:
-    """A row for each combination of the other fields, with one value that `join` makes of the field's values."""
+    """A row for each combination of the other fields, with a list of the field's values, each as `change` makes it; one
+    text where a separator is given. It is no longer than a cell of a file may be.
+    """
 
-    def made(group: list[Fields]) -> _Placed:
-        first = group[0]
-        count = {} if count_name is None else {count_name: len(group)}
-        value = join([held[_ROW].get(field) for held in group])
+    def made(group: Iterator[Fields]) -> _Placed:
+        first, values, size = None, list[Any](), 0
+        for held in group:
+            first = first or held
+            value = held[_ROW].get(field)
+            values.append(value if change is None else change(value))
+            size += len(encode_value(values[-1])) + len(separator or "")
+            if size > LONGEST_CELL:
+                raise _too_long("collapse", f"a value of {field!r}", LONGEST_CELL, names, first[_ROW])
+        assert first is not None, "a group has a row"
+        count = {} if count_name is None else {count_name: len(values)}
+        value = values if separator is None else separator.join(values)
         return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, field: value, **count}
 
-    return _ranked(made(list(group)) for group in _groups(rows, _values(names)))
+    return _ranked(map(made, _groups(rows, _values(names))))
+
+
+def _too_long(verb: str, what: str, most_bytes: int, names: Sequence[str], row: Fields) -> ListError:
+    return ListError(
+        f"{verb} would make {what} of more than {most_bytes // 1_000_000} MB{_of(names, row)}.",
+        fix="Take fewer rows first, filter(...) or head(...), or keep another field that tells them apart.",
+    )
 
 
 def _twice(fields: list[str], names: Sequence[str], row: Fields) -> ListError:
     twice = next(name for place, name in enumerate(fields) if name in fields[:place])
-    of = ", ".join(f"{name} {str(row.get(name))[:60]!r}" for name in names)
     return ListError(
-        f"pivot would make two values {twice[:60]!r} in the row{f' of {of}' if of else ''}.",
+        f"pivot would make two values {twice[:60]!r}{_of(names, row)}.",
         fix="Name more fields in id_vars, or make one value of them first: group_by(...), unique().",
     )
+
+
+def _of(names: Sequence[str], row: Fields) -> str:
+    """Which row of those that a verb makes this is."""
+    of = ", ".join(f"{name} {str(row.get(name))[:60]!r}" for name in names[:_MOST_NAMED])
+    return f" in the row of {of}" if of else " in the row"
 
 
 def _values(names: Sequence[str]) -> Callable[[Fields], list[Any]]:
@@ -88,11 +124,18 @@ def _counted(group: Iterator[Fields], names: Sequence[str], count_name: str) -> 
     return (-count, first[_PLACE]), {**{name: first[_ROW].get(name) for name in names}, count_name: count}
 
 
-def _made(group: list[Fields], names: Sequence[str], variables: Sequence[str], function: Callable[..., Any]) -> _Placed:
-    made: Any = function(*([held[_ROW].get(name) for held in group] for name in variables))
+def _made(
+    group: Iterator[Fields], names: Sequence[str], variables: Sequence[str], function: Callable[..., Any]
+) -> _Placed:
+    first, columns = None, [list[Any]() for _ in variables]
+    for held in group:
+        first = first or held
+        for name, column in zip(variables, columns, strict=True):
+            column.append(held[_ROW].get(name))
+    assert first is not None, "a group has a row"
+    made: Any = function(*columns)
     if not isinstance(made, dict):
         raise ListError(f"The function of group_by returned {made!r}.", fix='Return a dict, like {"mean": 3}.')
-    first = group[0]
     return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **cast(Fields, made)}
 
 

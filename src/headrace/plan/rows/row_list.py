@@ -7,11 +7,10 @@ lie (plan.sources, plan.rows.spool).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, SupportsIndex, TypeVar, cast, overload
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
@@ -76,10 +75,21 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
 
     def snapshot(self) -> Self:
         """The list as it is now: what is appended later is not in it. It shares the rows."""
-        return copy.copy(self)
+        made = self.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __copy__(self) -> Self:
+        return self.snapshot()
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         return self.snapshot()  # rows are bytes, which never change
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise ListError(
+            f"A list of {self.what}s is not pickled: its rows may lie in files, and be more than memory holds.",
+            fix='Write it, save("list.json") or to_jsonl("list.jsonl"), and read it there: load(), from_jsonl().',
+        )
 
     @property
     def digest(self) -> str:

@@ -13,7 +13,6 @@ import random
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
-from itertools import islice
 from typing import Any, TypeAlias
 
 from headrace.errors import ListError
@@ -25,7 +24,7 @@ SortKey: TypeAlias = Callable[[Fields], Any]
 
 _ITEM_BYTES = 8
 _MOST_IN_RAM = SPOOL_IN_RAM_BYTES // _ITEM_BYTES
-_SORTED_TOGETHER = 10_000
+_SORTED_TOGETHER, _SORTED_TOGETHER_BYTES = 10_000, 16_000_000
 _MERGED_TOGETHER = 64
 
 
@@ -94,14 +93,28 @@ def in_order(rows: Iterable[bytes], key: SortKey, *, reverse: bool) -> Iterator[
     """The rows, sorted; those with the same key stay in the order they have."""
     rows = iter(rows)
     runs: list[Spool | list[bytes]] = []  # each sorted; at most _MERGED_TOGETHER
-    while part := list(islice(rows, _SORTED_TOGETHER)):
+    is_over = False
+    while not is_over:
+        part, is_over = _sorted_together(rows)
         part.sort(key=lambda row: key(decode_fields(row)), reverse=reverse)
-        if len(part) < _SORTED_TOGETHER and not runs:
+        if is_over and not runs:
             return iter(part)
         runs.append(Spool.of_encoded(part))
         if len(runs) == _MERGED_TOGETHER:
             runs = [Spool.of_encoded(_merged(runs, key, reverse=reverse))]
     return _merged(runs, key, reverse=reverse)
+
+
+def _sorted_together(rows: Iterator[bytes]) -> tuple[list[bytes], bool]:
+    """The next rows, as many as are sorted in RAM, and whether they are the last."""
+    part: list[bytes] = []
+    size = 0
+    for row in rows:
+        part.append(row)
+        size += len(row)
+        if len(part) == _SORTED_TOGETHER or size > _SORTED_TOGETHER_BYTES:
+            return part, False
+    return part, True
 
 
 def _merged(runs: list[Any], key: SortKey, *, reverse: bool) -> Iterator[bytes]:

@@ -286,15 +286,13 @@ class ScenarioList(RowList[Scenario]):
         self._check_known([field], ())
         names = [name for name in self.field_names if name != field]
 
-        def join(values: list[Any]) -> Any:
-            if separator is None and not prefix and not postfix:
-                return values
-            texts = [f"{prefix}{value}{postfix}" for value in values]
-            return texts if separator is None else separator.join(texts)
+        def change(value: Any) -> str:
+            return f"{prefix}{value}{postfix}"
 
+        is_changed = separator is not None or prefix or postfix
         count = "num_collapsed_rows" if add_count else None
         return self._derived(
-            lambda rows: row_groups.collapsed(rows, names, field, join, count),
+            lambda rows: row_groups.collapsed(rows, names, field, change if is_changed else None, separator, count),
             [*names, field, *([count] if count else [])],
         )
 

@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
 from headrace.errors import ListError, StorageFull
@@ -25,7 +24,6 @@ SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
 _ROW_BYTES = 1 << 12  # read for one row; most are shorter
 _MOST_MARKS = 4_096
-_COPIED_TOGETHER = 256
 
 
 class Spool:
@@ -109,9 +107,14 @@ class Spool:
         self._tape.flush()
 
     def _copy(self, rows: Iterable[bytes]) -> None:
-        rows = iter(rows)
-        while gathered := list(islice(rows, _COPIED_TOGETHER)):
-            self._add(gathered)
+        gathered, gathered_bytes = list[bytes](), 0
+        for row in rows:
+            gathered.append(row)
+            gathered_bytes += len(row)
+            if gathered_bytes > _BLOCK_BYTES:
+                self._add(gathered)
+                gathered, gathered_bytes = [], 0
+        self._add(gathered)
         self._tape.flush()
 
     def _add(self, rows: list[bytes]) -> None:

@@ -170,6 +170,22 @@ def has_tagged(array: Any) -> bool:
     return is_finite is False
 
 
+def longest_text(array: Any) -> int:
+    """How many bytes the longest has of the texts that an array refers to by their indices; of each field's, where it
+    is of structs.
+    """
+    pa = import_arrow()
+    import pyarrow.compute
+
+    compute: Any = pyarrow.compute
+    array = array.storage if hasattr(array, "storage") else array
+    if pa.types.is_struct(array.type):
+        return sum(map(longest_text, array.flatten()))
+    if not pa.types.is_dictionary(array.type) or not _is_text(pa.types, array.type.value_type):
+        return 0
+    return compute.max(compute.binary_length(array.dictionary)).as_py() or 0
+
+
 def _stored(kind: Any) -> Any:
     """The type itself; that of its storage where it is an extension, such as `arrow.json`."""
     return kind.storage_type if hasattr(kind, "storage_type") else kind

@@ -15,7 +15,7 @@ from headrace.plan.census import FieldCensus
 from headrace.plan.sources.given_paths import way_of_edsl
 from headrace.plan.sources.hashed_file import HashedFile, marked_digest
 from headrace.plan.sources.row_source import Renames, renamed_fields
-from headrace.plan.sources.text_files import LONGEST_LINE, check_line
+from headrace.plan.sources.text_files import LONGEST_LINE, BlankLines, check_line
 from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -56,10 +56,13 @@ class JsonlSource:
             raise ListError(f"{self.path}, row {self.length}: {error.message}", fix=error.fix) from None
 
     def _objects(self, file: HashedFile) -> Iterator[Fields]:
+        blanks = BlankLines()
         for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE + 1), b""), 1):
             check_line(self.path, number, len(line))
             if not line.strip():
+                blanks.check(self.path, len(line))
                 continue
+            blanks.end()
             where = f"{self.path}, line {number}"
             try:
                 fields = msgspec.json.decode(line.removeprefix(_BYTE_ORDER_MARK))

@@ -15,11 +15,19 @@ from typing import Any
 
 from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
-from headrace.plan.sources.arrow_columns import ArrowColumns, batch_rows, check_width, has_tagged, import_arrow
+from headrace.plan.sources.arrow_columns import (
+    ArrowColumns,
+    batch_rows,
+    check_width,
+    has_tagged,
+    import_arrow,
+    longest_text,
+)
 from headrace.plan.sources.hashed_file import FileStamp, HashedFile, marked_digest, open_plain
 from headrace.plan.sources.row_source import Renames
 
 _MOST_DECODED_BYTES = 64_000_000
+_MOST_DELTA_ROWS = 64  # of texts that are stored as what differs from the text before
 _STREAM_BYTES = 1 << 16  # of a column that are read together; without it, a whole column of a row group is
 
 
@@ -36,6 +44,8 @@ class ParquetSource:
             self._columns = ArrowColumns(file.schema_arrow, rename, str(path))
             groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             self._by_index = _repeated_texts(file)
+            self._flat_texts = _flat_texts(file, groups)
+            self._is_delta = any(map(_is_delta, groups))
             self._group_rows: list[int] = [group.num_rows for group in groups]
             self._batch_rows = batch_rows(max((g.total_byte_size / max(1, g.num_rows) for g in groups), default=0))
 
@@ -81,7 +91,7 @@ class ParquetSource:
             position += self._group_rows[group]
             group += 1
         with self._opened() as file:
-            for batch in self._batches(file, group):
+            for batch in self._bounded_batches(file, group):
                 skipped = min(max(0, first - position), batch.num_rows)
                 if skipped < batch.num_rows:
                     yield from self._columns.encoded(batch.slice(skipped), position + skipped)
@@ -91,9 +101,32 @@ class ParquetSource:
         groups = range(first_group, len(self._group_rows))
         yield from file.iter_batches(self._batch_rows, row_groups=groups, columns=columns, use_threads=False)
 
+    def _bounded_batches(self, file: Any, first_group: int) -> Iterator[Any]:
+        """Batches of all columns, of fewer rows where a text is so long that a batch of it alone would be too large: a
+        file holds a text once that stands in every row.
+        """
+        with self._opened(by_index=self._flat_texts) as texts:
+            for group in range(first_group, len(self._group_rows)):
+                rows = min(self._batch_rows, self._most_rows(texts, group))
+                yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
+
+    def _most_rows(self, texts: Any, group: int) -> int:
+        """How many rows of a row group are small enough whichever of its texts they hold, by the longest of each."""
+        if not self._flat_texts:
+            return _MOST_DELTA_ROWS if self._is_delta else self._batch_rows
+        try:
+            first = next(texts.iter_batches(1, row_groups=[group], columns=self._flat_texts, use_threads=False), None)
+        except import_arrow().ArrowNotImplementedError:  # the library reads texts by index in some encodings only
+            return _MOST_DELTA_ROWS
+        longest = 0 if first is None else sum(map(longest_text, first.columns))
+        bounded = _MOST_DECODED_BYTES // max(1, longest)
+        return max(1, min(bounded, _MOST_DELTA_ROWS) if self._is_delta else bounded)
+
     @contextmanager
-    def _opened(self) -> Generator[Any]:
-        """The file, read as it was when the list was made: an error tells, at the end, where it was not."""
+    def _opened(self, by_index: list[str] | None = None) -> Generator[Any]:
+        """The file, read as it was when the list was made: an error tells, at the end, where it was not. The texts
+        `by_index` are read as indices of those that are stored.
+        """
         pa = import_arrow()
         import pyarrow.parquet
 
@@ -102,7 +135,10 @@ class ParquetSource:
             try:
                 with _compact(pa):
                     file: Any = pyarrow.parquet.ParquetFile(
-                        raw, pre_buffer=False, buffer_size=_STREAM_BYTES, read_dictionary=self._by_index
+                        raw,
+                        pre_buffer=False,
+                        buffer_size=_STREAM_BYTES,
+                        read_dictionary=self._by_index if by_index is None else by_index,
                     )
                 with file:
                     yield file
@@ -141,6 +177,21 @@ def _repeated_texts(file: Any) -> list[str]:
                 if chunk.num_values * chunk.total_uncompressed_size > _MOST_DECODED_BYTES:
                     found.add(column.path)
     return sorted(found)
+
+
+def _flat_texts(file: Any, groups: list[Any]) -> list[str]:
+    """The texts outside of lists of which each is stored once, and referred to by its index."""
+    columns: list[Any] = [file.schema.column(place) for place in range(file.metadata.num_columns)]
+    return [
+        column.path
+        for place, column in enumerate(columns)
+        if not column.max_repetition_level and column.physical_type == "BYTE_ARRAY"
+        if any(group.column(place).has_dictionary_page for group in groups)
+    ]
+
+
+def _is_delta(group: Any) -> bool:
+    return any("DELTA_BYTE_ARRAY" in group.column(place).encodings for place in range(group.num_columns))
 
 
 def _place(path: str, header: list[str]) -> int:

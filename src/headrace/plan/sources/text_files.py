@@ -18,6 +18,7 @@ LONGEST_CELL = 16_000_000  # the same; the library that reads CSV holds four byt
 LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
 NO_ROWS = "Is it the right file? Rows end with a line end."
 _LONG_LINE = 1_000_000
+_MOST_BLANK_LINES = 2_000_000  # twice the rows of a sheet, which may be saved with all of its empty ones
 _ANOTHER = spelled("Name its encoding, like {encoding}, or save it as UTF-8.", encoding="cp1252")
 # How files begin that are no text, and what they are.
 _NO_TEXT = {
@@ -44,15 +45,45 @@ def found_encoding(path: Path, given: str | None) -> str:
 def text_lines(file: HashedFile, path: Path, encoding: str) -> Generator[str, None, None]:
     """The file's lines, with their ends; each is bounded before it is held in memory."""
     text = io.TextIOWrapper(file.binary, encoding=encoding, newline="")
+    blanks, was_blank = BlankLines(), False
     try:
         for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
             if len(line) > _LONG_LINE:
                 check_line(path, number, len(line))
+            elif line[0] in "\r\n":
+                blanks.check(path, len(line))
+                was_blank = True
+            elif was_blank:
+                blanks.end()
+                was_blank = False
             yield line
     except UnicodeError:
         raise undecodable(path, encoding) from None
     finally:
         text.detach()
+
+
+class BlankLines:
+    """Counts the blank lines in one place: a small packed file may hold any number of them."""
+
+    told = f"it has more than {_MOST_BLANK_LINES:,} blank lines in one place, or {LONGEST_LINE // 1_000_000} MB of them"
+
+    def __init__(self) -> None:
+        self._lines = self._bytes = 0
+
+    def are_too_many(self, length: int) -> bool:
+        """Whether another one of this length is beyond what is passed over."""
+        self._lines += 1
+        self._bytes += length
+        return self._lines > _MOST_BLANK_LINES or self._bytes > LONGEST_LINE
+
+    def end(self) -> None:
+        """A line that is not blank follows."""
+        self._lines = self._bytes = 0
+
+    def check(self, path: Path, length: int) -> None:
+        if self.are_too_many(length):
+            raise ListError(f"{path} cannot be read: {self.told}.", fix="Is it the right file?")
 
 
 def check_line(path: Path, number: int, length: int) -> None:
