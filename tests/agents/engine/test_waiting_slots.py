@@ -7,6 +7,8 @@ import signal
 import pytest
 
 from headrace import Priority
+from headrace.agents.engine import held_answers
+from headrace.agents.engine.live_runs import HeldAnswer
 from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.gathering_server import Gathering
@@ -100,6 +102,18 @@ async def held_answer(engine, server, tmp_path):
 async def test_a_reply_is_held_until_the_run_has_its_turn_again(tmp_path, isolation, server):
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         run, other = await held_answer(engine, server, tmp_path)
+        (tmp_path / "flag").touch()
+        assert await results(run, other) == ["tell", None]
+    assert server.calls == 1
+
+
+async def test_a_large_reply_is_held_in_the_journal_only(tmp_path, isolation, server, monkeypatch):
+    monkeypatch.setattr(held_answers, "_LARGE_BYTES", 1)
+    held: list[HeldAnswer] = []
+    monkeypatch.setattr(held_answers, "HeldAnswer", lambda *a, **k: held.append(HeldAnswer(*a, **k)) or held[-1])
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        run, other = await held_answer(engine, server, tmp_path)
+        assert [(answer.data, answer.is_in_journal) for answer in held if answer.step] == [(None, True)]
         (tmp_path / "flag").touch()
         assert await results(run, other) == ["tell", None]
     assert server.calls == 1

@@ -1,7 +1,8 @@
 """Answers to what agent runs ask for, held while the slot of a run computes for somebody else.
 
     SlotWaits  ──► WaitBegan: the scheduler may give the slot to others
-    an answer for a run of a slot that waits, already journaled  ──► held; WaitOver
+    an answer for a run of a slot that waits, already journaled  ──► held; WaitOver. A large one is dropped here, and
+                                                                     read back from the journal when it is put
     ResumeRun  ──► the run's answers are put: it computes again
     the run is to stop  ──► its answers are put at once: it stops where it gets them
     its attempt has ended  ──► they are forgotten: the next attempt finds them in the journal
@@ -13,12 +14,16 @@ Does not cover: making the answers (agent_requests, run_events), whether a slot 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headrace.agents.contract import AgentExecutor, RemoteError, SlotWaits
 from headrace.agents.engine.live_runs import HeldAnswer, LiveRun, LiveRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import ResumeRun, WaitBegan, WaitOver
+
+# Memory that answers take while they are held is memory that the runs which wait for them were promised.
+_LARGE_BYTES = 16_000
 
 
 @dataclass(slots=True, eq=False)
@@ -28,12 +33,19 @@ class _EngineSlot:
 
 
 class HeldAnswers:
-    """The only way in which answers reach the executor."""
+    """The only way in which answers reach the executor. `journaled` reads the result of a run's step."""
 
-    def __init__(self, driver: SchedulerDriver, executor: AgentExecutor, runs: LiveRuns) -> None:
+    def __init__(
+        self,
+        driver: SchedulerDriver,
+        executor: AgentExecutor,
+        runs: LiveRuns,
+        journaled: Callable[[int, str], bytes | None],
+    ) -> None:
         self._driver = driver
         self._executor = executor
         self._runs = runs
+        self._journaled = journaled
         self._slots: dict[int, _EngineSlot] = {}  # those in use
 
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
@@ -45,7 +57,8 @@ class HeldAnswers:
         if run.stop is not None or slot is None or not slot.is_waiting:
             self._give(run, HeldAnswer(step, data, error))
             return
-        run.held.append(HeldAnswer(step, data, error))
+        is_large = data is not None and len(data) > _LARGE_BYTES
+        run.held.append(HeldAnswer(step, None if is_large else data, error, is_in_journal=is_large))
         if len(run.held) == 1:
             self._driver.send(WaitOver(now_s=time.monotonic(), id=id, epoch=epoch))
 
@@ -88,4 +101,5 @@ class HeldAnswers:
 
     def _give(self, run: LiveRun, answer: HeldAnswer) -> None:
         run.answers += 1
-        self._executor.put(run.id, run.epoch, answer.step, answer.data, answer.error)
+        data = self._journaled(run.id, answer.step) if answer.is_in_journal else answer.data
+        self._executor.put(run.id, run.epoch, answer.step, data, answer.error)

@@ -29,6 +29,7 @@ class HeldAnswer(msgspec.Struct, frozen=True):
     step: str
     data: bytes | None
     error: RemoteError | None
+    is_in_journal: bool = False  # in place of `data`: it is read from there when the run gets it
 
 
 @dataclass(slots=True, eq=False)

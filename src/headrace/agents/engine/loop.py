@@ -118,7 +118,7 @@ class EngineLoop:
         self.kinds: dict[str, TaskKind] = registered_kinds()
         self._executor = self._made_executor(spools)
         self._runs = LiveRuns()
-        self._answers = HeldAnswers(self._driver, self._executor, self._runs)
+        self._answers = HeldAnswers(self._driver, self._executor, self._runs, self._file.steps.result)
         self._listeners = Listeners()
         parts = EngineParts(
             options=options,

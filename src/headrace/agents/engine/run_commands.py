@@ -136,10 +136,11 @@ class RunCommands:
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
         run.is_given_up = command.why in _FOR_GOOD
         self._requests.stop(run)
-        self._parts.answers.stopping(run)
+        deadline_s = self._deadline_s(command)
+        if deadline_s > 0:  # one that is killed at once does nothing with what it gets
+            self._parts.answers.stopping(run)
         if not run.is_starting:
-            signal = self._parts.executor.signal(run.id, command.epoch, run.stop, self._deadline_s(command))
-            self._parts.spawn(signal)
+            self._parts.spawn(self._parts.executor.signal(run.id, command.epoch, run.stop, deadline_s))
 
     def _record_stop(self, command: PreemptRun | KillRun, run: LiveRun) -> None:
         what = "killed"
