@@ -13,10 +13,19 @@ from headrace.agents.workers.agent_executor import IsolatedAgents
 from headrace.workers.lender import Lender
 from headrace.workers.pool import PoolOptions, WorkerPool
 from tests.agents import agent_functions
+from tests.workers.tasks import end_workers
 
 
 @asynccontextmanager
-async def inline(directory: Path) -> AsyncIterator[AgentExecutor]:
+async def pool_for_agents() -> AsyncIterator[WorkerPool]:
+    """One warden serves many executors in turn, each of which has workers of its own."""
+    preload = ("headrace.agents.workers.agent_worker", "tests.agents.agent_functions")
+    async with WorkerPool(PoolOptions(preload=preload)) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def inline(directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
     surroundings = Surroundings(spools=directory, register=lambda _: None, meet=lambda _: None)
     with ThreadPoolExecutor(2) as threads:
         executor = InlineAgents(agent_functions.KINDS, threads, surroundings)
@@ -27,14 +36,14 @@ async def inline(directory: Path) -> AsyncIterator[AgentExecutor]:
 
 
 @asynccontextmanager
-async def isolated(directory: Path) -> AsyncIterator[AgentExecutor]:
+async def isolated(directory: Path, pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
     kinds = {name: TaskKind(name=name, function=function) for name, function in agent_functions.KINDS.items()}
-    async with WorkerPool(PoolOptions(preload=("headrace.agents.workers.agent_worker",))) as pool:
-        executor = IsolatedAgents(pool, Lender(400_000_000, 200_000_000), kinds, directory, lambda _: None)
-        try:
-            yield executor
-        finally:
-            await executor.close()
+    executor = IsolatedAgents(pool, Lender(400_000_000, 200_000_000), kinds, directory, lambda _: None)
+    try:
+        yield executor
+    finally:
+        await executor.close()
+        await end_workers(pool)
 
 
 EXECUTORS = {"inline": inline, "isolated": isolated}
