@@ -2,9 +2,11 @@
 
 import itertools
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test as is_property
 from hypothesis import settings
 
 pytest_plugins = ["tests.leaks"]
@@ -14,11 +16,25 @@ settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# A shell that starts the tests in the background has SIGINT ignored, and children inherit that: none would hear Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _homes = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--histories", type=int, default=2_000, help="random histories of the scheduler to play")
+    parser.addoption("--examples", type=float, default=0.4, help="the share of each property's examples to try")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Try a share of the examples that each property asks for; `.ci/run` has a step that tries all of them."""
+    share: float = config.getoption("examples")
+    properties = {item.function for item in items if isinstance(item, pytest.Function) and is_property(item.function)}
+    for tested in properties:  # once, for it may be many items
+        asked: settings = tested._hypothesis_internal_use_settings  # which hypothesis' own plugin sets, too
+        count = max(1, round(asked.max_examples * share))
+        tested._hypothesis_internal_use_settings = settings(asked, max_examples=count)
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,7 @@ from tests.cli.forked import headrace
 from tests.trouble.children import until
 
 PATIENCE_S = 60
-# A shell that starts tests in the background has SIGINT ignored, and children inherit that.
-_PROGRAM = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);from headrace.cli.main import main; main()"
-)
+_PROGRAM = "from headrace.cli.main import main; main()"
 SURVEY = "questions:\n  - {kind: free_text, name: q, text: 'Well?'}\n"
 
 

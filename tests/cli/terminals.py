@@ -1,4 +1,4 @@
-"""Commands run in a real terminal of a given size, and as a plain program. Covers: starting, typing, collecting."""
+"""Commands run in a real terminal of a given size, and without one. Covers: starting (in forks), typing, collecting."""
 
 import fcntl
 import os
@@ -10,6 +10,9 @@ import sys
 import termios
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.cli import forked
+from tests.cli.forked import start
 
 HEADRACE = (sys.executable, "-W", "error", "-m", "headrace")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -39,9 +42,7 @@ def in_terminal(*words: str, columns: int = 80, typed: str = "", cwd: Path | Non
     """`headrace` with these words, in a terminal so many columns wide."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen(
-        [*HEADRACE, *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, env=environment(**env)
-    )
+    started = start(cwd or Path.cwd(), words, environment(**env), [theirs, theirs, theirs])
     os.close(theirs)
     os.write(ours, typed.encode())
     raw = b""
@@ -50,7 +51,8 @@ def in_terminal(*words: str, columns: int = 80, typed: str = "", cwd: Path | Non
             raw += chunk
     finally:
         os.close(ours)
-    return Shown(raw.decode(errors="replace"), process.wait(60))
+        code = started.wait()
+    return Shown(raw.decode(errors="replace"), code)
 
 
 def _read(descriptor: int) -> bytes:
@@ -61,7 +63,9 @@ def _read(descriptor: int) -> bytes:
 
 
 def headrace(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """`headrace` with these words, and no terminal."""
+    """`headrace` with these words, and no terminal. What Python reads when it starts needs a start."""
+    if not any(name.startswith(("PYTHON", "LC_")) for name in env):
+        return forked.headrace(cwd or Path.cwd(), *words, environment=environment(**env))
     return subprocess.run(
         [*HEADRACE, *words],
         cwd=cwd,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.forked import headrace
+from tests.cli.forked import Forks, headrace
 
 SURVEY = """
 questions:
@@ -26,7 +26,7 @@ skip:
 
 
 @pytest.fixture
-def place(tmp_path: Path, forks: None) -> Path:
+def place(tmp_path: Path, forks: Forks) -> Path:
     (tmp_path / "survey.yaml").write_text(SURVEY)
     (tmp_path / "people.csv").write_text("agent_name,age\nada,36\nbob,27\n")
     (tmp_path / "cities.jsonl").write_text('{"city": "Oslo"}\n{"city": "Lima"}\n')

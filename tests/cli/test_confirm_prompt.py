@@ -10,7 +10,7 @@ import pytest
 
 from headrace import AgentList, Job, Model, QuestionFreeText, Survey
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
-from tests.cli.forked import headrace
+from tests.cli.forked import Forks, headrace
 from tests.cli.terminals import in_terminal
 from tests.models.server import HostileServer
 
@@ -25,7 +25,7 @@ def server() -> Iterator[HostileServer]:
 
 
 @pytest.fixture
-def evil(server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: None) -> Path:
+def evil(server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: Forks) -> Path:
     """A run file that asks for this user's secret; one of its four interviews is done."""
     path = tmp_path / "evil.run"
     with monkeypatch.context() as there:
@@ -82,7 +82,7 @@ def test_at_a_terminal_a_file_from_elsewhere_is_shown_and_asked_for(evil: Path, 
     assert "Run it?" not in again.text
 
 
-def test_what_this_user_ran_is_resumed_without_a_question(server: HostileServer, tmp_path: Path, forks: None):
+def test_what_this_user_ran_is_resumed_without_a_question(server: HostileServer, tmp_path: Path, forks: Forks):
     (tmp_path / "s.yaml").write_text("questions:\n  - {kind: free_text, name: q, text: 'Well?'}\n")
     model = f"m,service_name=openai_compatible,base_url={server.url}"
     ran = headrace(tmp_path, "run", "s.yaml", "--model", model, "-o", "a.run", "--n", "4", "--limit", "1")

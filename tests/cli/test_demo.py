@@ -11,6 +11,8 @@ from headrace.cli.demo.people import people_job
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from tests.cli.terminals import headrace, in_terminal
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 
 def test_a_demo_shows_answers_bars_its_file_and_commands_that_work(headrace_home: Path):
     ended = headrace("demo", "--size", "60")

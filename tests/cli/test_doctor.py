@@ -12,6 +12,7 @@ from headrace.installing import install_command
 from headrace.workers.limit_mechanisms import enforcement_layers
 from tests.cli.terminals import headrace
 
+pytestmark = pytest.mark.usefixtures("forks")
 SECTIONS = ["python", "core_libraries", "extras", "models", "memory", "limits", "run_files"]
 
 

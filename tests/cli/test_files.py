@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.forked import headrace
+from tests.cli.forked import Forks, headrace
 from tests.pictures import png
 
 
 @pytest.fixture
-def place(tmp_path: Path, forks: None) -> Path:
+def place(tmp_path: Path, forks: Forks) -> Path:
     (tmp_path / "pets" / "more").mkdir(parents=True)
     png(tmp_path / "pets" / "cat.png")
     png(tmp_path / "pets" / "more" / "dog.png", shade=9)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.forked import headrace
+from tests.cli.forked import Forks, headrace
 
 SURVEY = "questions:\n  - {kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}\n"
 RUN = ("run", "survey.yaml", "--scenarios", "cities.csv", "--model", "test")
@@ -15,7 +15,7 @@ MAP = ("map", "Label: {{ text }}", "--data", "rows.jsonl", "--model", "test")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, forks: None) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
     place = tmp_path_factory.mktemp("mistakes")
     files = {
         "survey.yaml": SURVEY,

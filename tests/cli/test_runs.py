@@ -10,6 +10,8 @@ from headrace.store.lock import WriterLock
 from headrace.store.run_file.removal import remove_run
 from tests.cli.terminals import headrace, in_terminal
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 
 @pytest.fixture
 def runs(headrace_home: Path) -> Path:

@@ -19,13 +19,13 @@ from headrace.interviews.steering.messages import (
     TuneRequest,
     encoded,
 )
-from tests.cli.forked import headrace
+from tests.cli.forked import Forks, headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until
 
 
 @pytest.fixture
-def place(tmp_path: Path, forks: None) -> Path:
+def place(tmp_path: Path, forks: Forks) -> Path:
     (tmp_path / "s.yaml").write_text(SURVEY)
     return tmp_path
 

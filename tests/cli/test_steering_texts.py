@@ -19,6 +19,7 @@ from headrace.progress.pace import Pace, Progress
 from headrace.progress.text import log_line
 from tests.cli.terminals import headrace, in_terminal
 
+pytestmark = pytest.mark.usefixtures("forks")
 CLEAR, TITLE, RIGHT_TO_LEFT = "\x1b[2J", "\x1b]0;pwned\x07", "\N{RIGHT-TO-LEFT OVERRIDE}"
 HOSTILE = f"before{CLEAR}{TITLE}\x9b31m{RIGHT_TO_LEFT}after"
 SHOWN = r"before\x1b[2J\x1b]0;pwned\x07\x9b31m\u202eafter"

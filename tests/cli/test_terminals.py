@@ -14,6 +14,7 @@ from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Scenari
 from headrace.cli.output import spent_text
 from tests.cli.terminals import HEADRACE, environment, headrace, in_terminal
 
+pytestmark = pytest.mark.usefixtures("forks")
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 COLOURS = re.compile(r"\x1b\[[0-9;]*(3|4|9)\d[;m]")
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.cli.forked import Forks
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
@@ -104,21 +106,33 @@ def run_program(program: Path, directory: Path) -> str:
 
 
 class Shell:
-    """Runs what users type, with `headrace` on the path as an installer puts it there."""
+    """Runs what users type, with `headrace` on the path as an installer puts it there.
 
-    def __init__(self, place: Path, work: Path) -> None:
-        program = place / "bin" / "headrace"
-        program.parent.mkdir()
-        program.write_text(f"#!{sys.executable}\nfrom headrace.cli.main import main\n\nmain()\n", "utf-8")
-        program.chmod(0o755)
-        self._work = work
+    A command that was started for real once may be given to `forks` from then on.
+    """
+
+    def __init__(self, place: Path, work: Path, forks: Forks | None = None) -> None:
+        self._real, self._forked = place / "bin" / "headrace", place / "forked" / "headrace"
+        self._real.parent.mkdir()
+        self._real.write_text(f"#!{sys.executable}\nfrom headrace.cli.main import main\n\nmain()\n", "utf-8")
+        self._real.chmod(0o755)
+        self._forks, self._work = forks, work
+        self._started: set[str] = set()
+        if forks is not None:
+            self._forked.parent.mkdir()
+            forks.write_client(self._forked)
+
+    def _environment(self, words: str) -> dict[str, str]:
+        commands = set(re.findall(r"\bheadrace ([a-z]+)", words))
+        program = self._forked if self._forks is not None and commands <= self._started else self._real
+        self._started |= commands
         path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-        self._environment = {**os.environ, "PATH": path, "COLUMNS": "80", "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
+        return {**os.environ, "PATH": path, "COLUMNS": "80", "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
 
     def run(self, words: str) -> tuple[int, str]:
         """The exit code, and everything printed, errors too, as a terminal shows it."""
         ran = subprocess.run(
-            words, shell=True, cwd=self._work, env=self._environment, check=False, timeout=120,
+            words, shell=True, cwd=self._work, env=self._environment(words), check=False, timeout=120,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
         )  # fmt: skip
         return ran.returncode, ran.stdout

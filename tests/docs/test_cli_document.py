@@ -11,8 +11,10 @@ from headrace.cli.main import app
 from headrace.plan.study_files import JOB_PARTS
 from headrace.plan.survey_file import SURVEY_PARTS, names_of, settings_in_files, written_kinds
 from scripts.survey_schema import survey_schema
+from tests.cli.forked import Forks, forks
 from tests.docs.documents import DOCS, Shell, code_names, files, is_as_shown, sections, session, tables
 
+__all__ = ["forks"]
 DOCUMENT = (DOCS / "cli.md").read_text("utf-8")
 SECTIONS = {section.title: section.text for section in sections(DOCUMENT)}
 GROUP = typer.main.get_command(app)
@@ -69,12 +71,12 @@ def test_no_command_is_named_that_does_not_exist():
     assert {title for title in SECTIONS if title.startswith("headrace ")} == {f"headrace {name}" for name in COMMANDS}
 
 
-def test_the_commands_with_sessions_are_run_as_shown(tmp_path: Path):
+def test_the_commands_with_sessions_are_run_as_shown(tmp_path: Path, forks: Forks):
     work = tmp_path / "work"
     work.mkdir()
     for name, content in files(DOCUMENT).items():
         (work / name).write_text(content, "utf-8")
-    shell, seen = Shell(tmp_path, work), set[str]()
+    shell, seen = Shell(tmp_path, work, forks), set[str]()
     for command in session(DOCUMENT):
         code, printed = shell.run(command.words)
         assert code == command.exit_code, f"{command.words}\n{printed}"

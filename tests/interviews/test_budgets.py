@@ -12,7 +12,7 @@ from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismat
 from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
-from tests.cli.forked import forks, headrace
+from tests.cli.forked import Forks, forks, headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until
 
@@ -189,7 +189,7 @@ def test_none_is_an_option_and_nothing_else_of_that_kind(name: str):
         RunOptions(**{name: "nothing"})
 
 
-def test_resume_stops_where_the_run_was_to_stop(tmp_path: Path, forks: None):
+def test_resume_stops_where_the_run_was_to_stop(tmp_path: Path, forks: Forks):
     """A run stopped at 10,000 tokens went on to 396,000 when it was resumed as `status` and Ctrl-C advise."""
     (tmp_path / "s.yaml").write_text(SURVEY)
     model = 'test,canned_response=hi,price={"input":1,"output":1}'
@@ -212,7 +212,7 @@ def test_resume_stops_where_the_run_was_to_stop(tmp_path: Path, forks: None):
     assert kept_budgets(tmp_path / "a.run") == Budgets(memory="60%", max_cost=5.0, concurrency=30)
 
 
-def test_a_tuned_concurrency_is_kept_also_when_the_run_is_killed(tmp_path: Path, forks: None):
+def test_a_tuned_concurrency_is_kept_also_when_the_run_is_killed(tmp_path: Path, forks: Forks):
     (tmp_path / "s.yaml").write_text(SURVEY)
     path = tmp_path / "a.run"
     with live(tmp_path, *endless("a.run")) as run:

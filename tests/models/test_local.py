@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +29,10 @@ from headrace.models.protocols.local import LocalProvider
 from headrace.models.provider import Finish, Reply, Request
 from headrace.results.stats import Stats
 from headrace.survey.questions.base import Schema
+from tests.leaks import held
 from tests.trouble.children import Child, until
 
+Models = Callable[[], set[int]]
 WORD: Schema = {"enum": ["Good", "Bad"]}
 TEXT: Schema = {"type": "string"}
 # One short answer is all that a life takes; the rest of the tests is about what happens around it.
@@ -50,16 +52,23 @@ async def a_model(**parameters: object) -> AsyncIterator[LocalProvider]:
         await provider.close()
 
 
-def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+def models() -> set[int]:
+    """This process's children that are models, whatever else there is."""
+    return {child for child in held().children if b"headrace.models" in command_of(child)}
+
+
+def command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
 
 
 @pytest.fixture
-def models_running():
-    """The processes of models: children of this one that were not there before, whatever other tests have left."""
-    before = set(children(os.getpid()))
-    return lambda: [child for child in children(os.getpid()) if child not in before]
+def models_running() -> Models:
+    """The processes of models that were not there before."""
+    before = models()
+    return lambda: models() - before
 
 
 def every_kind() -> Job:
@@ -142,17 +151,17 @@ async def test_a_cut_off_answer_is_told_apart() -> None:
         assert (await model.ask(request({"enum": [1, 2]}))).text.startswith('{"')  # it goes on after a refusal
 
 
-async def test_a_killed_process_costs_the_calls_in_flight_and_is_started_again(models_running: Any) -> None:
+async def test_a_killed_process_costs_the_calls_in_flight_and_is_started_again(models_running: Models) -> None:
     async with a_model(max_tokens=400) as model:
         await model.ask(request(WORD))
-        (killed,) = models_running()
+        (killed,) = until(models_running, "the model")
         waiting = [asyncio.create_task(model.ask(request(TEXT, "Count to 1000.", i))) for i in range(3)]
         await asyncio.sleep(0.1)
         os.kill(killed, signal.SIGKILL)
         failed = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(error) for error in failed] == [ProviderUnavailable] * 3
         assert isinstance(await model.ask(request(WORD)), Reply)
-        assert models_running() != [killed]
+        assert models_running().isdisjoint({killed})
 
 
 async def test_a_process_that_keeps_dying_makes_the_model_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,23 +173,24 @@ async def test_a_process_that_keeps_dying_makes_the_model_unusable(monkeypatch: 
             await model.ask(request(WORD))
 
 
-async def test_models_of_one_loop_share_a_process_that_ends_with_the_last_of_them(models_running: Any) -> None:
+async def test_models_of_one_loop_share_a_process_that_ends_with_the_last_of_them(models_running: Models) -> None:
     async with a_model(temperature=0.0) as cold:
         async with a_model(temperature=1.0) as warm:
             await asyncio.gather(cold.ask(request(WORD)), warm.ask(request(WORD)))
             assert len(models_running()) == 1
         await cold.ask(request(WORD))
-    assert models_running() == []
+    assert models_running() == set()
 
 
-async def test_a_call_given_up_while_the_model_loads_leaves_no_process(models_running: Any) -> None:
+async def test_a_call_given_up_while_the_model_loads_leaves_no_process(models_running: Models) -> None:
     async with a_model() as model:
         asking = asyncio.create_task(model.ask(request(WORD)))
-        await asyncio.sleep(0.05)
-        assert len(models_running()) == 1
+        while not models_running():
+            assert not asking.done()
+            await asyncio.sleep(0.01)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        assert models_running() == []
+        assert models_running() == set()
 
 
 def test_the_process_ends_when_its_parent_is_killed() -> None:
