@@ -45,9 +45,10 @@ _DARK = {
     "preempt": "#f0934a",
     "emergency": "#ff7b72",
 }
-_STYLE = "@media (prefers-color-scheme: dark) {" + "".join(
+STYLE = "@media (prefers-color-scheme: dark) {" + "".join(
     f" .hr-{name} {{ fill: {colour} }} .hr-{name}-line {{ stroke: {colour} }}" for name, colour in _DARK.items()
 ) + " }"  # fmt: skip
+_STYLE_ELEMENT = f"<style>{STYLE}</style>"
 Attribute: TypeAlias = str | float | int
 
 
@@ -85,7 +86,7 @@ def document(title: str, height: float, parts: list[str]) -> str:
     shown = fitted(title, WIDTH - 32)
     head = [
         element("title", escaped(shown)),
-        f"<style>{_STYLE}</style>",
+        _STYLE_ELEMENT,
         element("rect", width=WIDTH, height=height, **filled("page")),
         text(16, 26, shown, font_size=15, font_weight=600),
     ]
@@ -100,6 +101,11 @@ def document(title: str, height: float, parts: list[str]) -> str:
         font_family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
         font_size=FONT_PX,
     )
+
+
+def without_style(picture: str) -> str:
+    """A picture for an HTML page that has `STYLE` in its own style sheet."""
+    return picture.replace(_STYLE_ELEMENT, "", 1)
 
 
 def text_px(words: str) -> float:

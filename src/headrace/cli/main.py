@@ -21,6 +21,7 @@ from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
 from headrace.cli.plot_command import plot
 from headrace.cli.steering_commands import pause, status, stop, tune
+from headrace.cli.view_command import view
 
 
 def demo(
@@ -63,6 +64,7 @@ COMMANDS = {
     "tune": tune,
     "stop": stop,
     "status": status,
+    "view": view,
     "results": results,
     "export": export,
     "import": import_edsl,

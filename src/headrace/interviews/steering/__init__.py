@@ -1,4 +1,5 @@
-"""Pause, tune and stop a run from another terminal, through a Unix socket beside its run file.
+"""How a run stands, and pausing, tuning and stopping it, from another process: through a Unix socket beside its run
+file.
 
 The socket (`<run>.sock`, mode 0600, same user only) takes one request a connection: state, pause, resume, tune, stop.
 It lives on the engine's loop; clients are few, short and bounded, so nothing they do reaches the run. The holder of the

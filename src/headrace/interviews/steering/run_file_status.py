@@ -1,0 +1,78 @@
+"""How a run stands at one moment, from its file and from the process that writes it.
+
+Does not cover: the question to that process (interviews.steering.client), or showing it (cli.run_status, web).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headrace.errors import NotSteerable
+from headrace.interviews.steering.client import state_of
+from headrace.interviews.steering.messages import StateReply
+from headrace.limits import Budgets
+from headrace.results.results import Results
+from headrace.results.stats import Stats
+from headrace.store.lock import writer_of
+from headrace.store.run_file.removal import disk_bytes
+from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_job.stored_lists import latest_note, planned_interviews
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFileStatus:
+    """A run at one moment. `live` is what its process says; `holder` is that process, which may not say anything."""
+
+    path: Path
+    stats: Stats
+    total: int
+    budgets: Budgets
+    size_bytes: int
+    live: StateReply | None
+    holder: str | None
+    kept: str
+
+    @classmethod
+    def at(cls, path: Path) -> RunFileStatus:
+        live, holder = None, None
+        try:
+            live = state_of(path)
+        except NotSteerable:
+            holder = writer_of(path.expanduser().resolve())
+        # The file after the process: of a run that has just ended, the end is seen.
+        with Results.open(path) as results:
+            stats, kept = results.stats(), results.kept
+        if (live or holder) and (noted_at := latest_note(path)) is not None:
+            # What the run has taken since then is not in its file yet.
+            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - noted_at))
+        return cls(
+            path=path,
+            stats=stats,
+            total=planned_interviews(path),
+            budgets=kept_budgets(path),
+            size_bytes=disk_bytes(path.expanduser().resolve()),
+            live=live,
+            holder=holder,
+            kept=kept,
+        )
+
+    @property
+    def goes_on(self) -> bool:
+        return self.live is not None or self.holder is not None
+
+    @property
+    def state(self) -> str:
+        if self.live is not None:
+            return live_state(self.live)
+        if self.holder is not None:
+            return "running"
+        return "complete" if self.stats.interviews >= self.total else "not running"
+
+
+def live_state(live: StateReply) -> str:
+    """What a run does, in a word, by what its process says."""
+    if live.is_stopping:
+        return "stopping"
+    return "paused" if live.progress.is_paused else "running"

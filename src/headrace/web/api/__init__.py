@@ -1,0 +1,12 @@
+"""The operations of the page, one module a subject. The API's routes, its OpenAPI document and the HTML pages are made
+from this list.
+"""
+
+from __future__ import annotations
+
+from headrace.web.api.memory_line import MEMORY_LINE
+from headrace.web.api.run_list import RUN_LIST
+from headrace.web.api.run_summary import RUN_SUMMARY
+from headrace.web.operations import AnyOperation
+
+OPERATIONS: tuple[AnyOperation, ...] = (RUN_LIST, RUN_SUMMARY, MEMORY_LINE)

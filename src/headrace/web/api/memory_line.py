@@ -1,0 +1,61 @@
+"""The memory of a run file's runs over time, from the history in the file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.results.stats import history_of
+from headrace.store.run_file.reader import Reader
+from headrace.web.api.run_summary import OneRun
+from headrace.web.operations import PageOperation
+from headrace.web.shown_files import ShownFiles
+
+
+class MemoryPoint(msgspec.Struct, frozen=True):
+    """The most that was used in the `seconds` from `second` on; `stored_bytes` is the size of the file then."""
+
+    second: int
+    seconds: int
+    run: int
+    memory_bytes: int
+    budget_bytes: int
+    stored_bytes: int
+    done: int
+
+
+class MemoryLine(msgspec.Struct, frozen=True):
+    """At most some hundred points, however long the runs took."""
+
+    points: list[MemoryPoint]
+
+
+def _memory_line(files: ShownFiles, asked: OneRun) -> MemoryLine:
+    reader = Reader(files.one(asked.run).path)
+    try:
+        points = history_of(reader)
+    finally:
+        reader.close()
+    return MemoryLine(
+        [
+            MemoryPoint(
+                second=point.second,
+                seconds=point.seconds,
+                run=point.run,
+                memory_bytes=point.memory_bytes,
+                budget_bytes=point.budget_bytes,
+                stored_bytes=point.stored_bytes,
+                done=point.done,
+            )
+            for point in points
+        ]
+    )
+
+
+MEMORY_LINE = PageOperation(
+    name="memory",
+    summary="The memory of a run's processes over time, against its budget.",
+    path="/runs/{run}/memory",
+    parameters=OneRun,
+    reply=MemoryLine,
+    call=_memory_line,
+)

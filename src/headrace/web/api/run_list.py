@@ -1,0 +1,107 @@
+"""The run files and engine files of the page's places, each in a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.errors import HeadraceError
+from headrace.interviews.steering.run_file_status import RunFileStatus
+from headrace.store.engine_file.engine_overview import read_overview
+from headrace.store.lock import writer_of
+from headrace.store.run_file.removal import disk_bytes
+from headrace.web.operations import PageOperation
+from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
+
+
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """`trouble` says why a file cannot be read. Figures that a file does not have are null: an engine file has no
+    total, and only a run that goes on uses memory.
+    """
+
+    id: str
+    name: str
+    kind: ShownKind
+    state: str
+    size_bytes: int
+    changed_at: float
+    done: int | None = None
+    total: int | None = None
+    failed: int | None = None
+    cost: float | None = None
+    memory_bytes: int | None = None
+    budget_bytes: int | None = None
+    trouble: str = ""
+
+
+class FileList(msgspec.Struct, frozen=True):
+    """The latest first; `truncated` where there are more."""
+
+    files: list[ListedFile]
+    truncated: bool
+
+
+class ListParameters(msgspec.Struct, frozen=True):
+    pass
+
+
+def _run_list(files: ShownFiles, _: ListParameters) -> FileList:
+    found, is_cut = files.latest()
+    return FileList([_listed(file) for file in found], is_cut)
+
+
+def _listed(file: ShownFile) -> ListedFile:
+    try:
+        return _engine_line(file) if file.kind is ShownKind.ENGINE else _run_line(file)
+    except HeadraceError as error:
+        return ListedFile(
+            id=file.id,
+            name=file.path.name,
+            kind=file.kind,
+            state="damaged",
+            size_bytes=disk_bytes(file.path),
+            changed_at=file.changed_at,
+            trouble=error.message,
+        )
+
+
+def _run_line(file: ShownFile) -> ListedFile:
+    status = RunFileStatus.at(file.path)
+    progress = None if status.live is None else status.live.progress
+    return ListedFile(
+        id=file.id,
+        name=file.path.name,
+        kind=file.kind,
+        state=status.state,
+        size_bytes=status.size_bytes,
+        changed_at=file.changed_at,
+        done=status.stats.interviews,
+        total=status.total,
+        failed=status.stats.failed,
+        cost=status.stats.cost,
+        memory_bytes=None if progress is None else progress.memory_bytes,
+        budget_bytes=None if progress is None else progress.budget_bytes,
+    )
+
+
+def _engine_line(file: ShownFile) -> ListedFile:
+    overview = read_overview(file.path, 0)
+    return ListedFile(
+        id=file.id,
+        name=file.path.name,
+        kind=file.kind,
+        state="not running" if writer_of(file.path) is None else "running",
+        size_bytes=disk_bytes(file.path),
+        changed_at=file.changed_at,
+        done=sum(count for state, count in overview.runs.items() if state.is_final),
+        failed=overview.failed,
+    )
+
+
+RUN_LIST = PageOperation(
+    name="runs",
+    summary="The run files and engine files that this page shows.",
+    path="/runs",
+    parameters=ListParameters,
+    reply=FileList,
+    call=_run_list,
+)

@@ -1,0 +1,177 @@
+"""The page's HTTP server: routes made from the operations, limits on what a client may ask, and its life from start to
+end.
+
+Does not cover: who may come in (web.access), what can be asked (web.api), or HTML (web.html_pages).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import msgspec
+from aiohttp import web
+
+from headrace.errors import HeadraceError
+from headrace.web.access import HEADERS, Access
+from headrace.web.api import OPERATIONS
+from headrace.web.html_pages import asset, rendered
+from headrace.web.operations import AnyOperation, Method, error_reply, http_status
+from headrace.web.pages import PAGES, HtmlPage
+from headrace.web.reads import Reads, TooBusy
+from headrace.web.shown_files import ShownFiles
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+API = "/api/v1"
+_MOST_BODY_BYTES = 64_000
+_MOST_LINE_BYTES = 16_000
+_CLOSE_WITHIN_S = 1.0
+_FORM_PROOF = "proof"
+
+
+class PageServer:
+    """Answers requests for the files of its places."""
+
+    def __init__(self, files: ShownFiles, access: Access, *, can_steer: bool = True) -> None:
+        self._files = files
+        self._access = access
+        self._can_steer = can_steer
+        self._reads = Reads()
+
+    @asynccontextmanager
+    async def running(self, listener: socket.socket) -> AsyncGenerator[None]:
+        """While the block runs, the server answers at a socket that listens already."""
+        runner = web.AppRunner(
+            self._application(),
+            access_log=None,  # addresses hold the token
+            handle_signals=False,
+            shutdown_timeout=_CLOSE_WITHIN_S,
+            max_line_size=_MOST_LINE_BYTES,
+            max_field_size=_MOST_LINE_BYTES,
+        )
+        await runner.setup()
+        try:
+            await web.SockSite(runner, listener).start()
+            yield
+        finally:
+            await runner.cleanup()
+            self._reads.close()
+
+    def _application(self) -> web.Application:
+        application = web.Application(client_max_size=_MOST_BODY_BYTES, middlewares=[self._guarded])
+        for operation in OPERATIONS:
+            if operation.method is Method.GET or self._can_steer:
+                application.router.add_route(operation.method.value, API + operation.path, self._answering(operation))
+        for page in PAGES:
+            application.router.add_get(page.path, self._showing(page))
+        application.router.add_get("/assets/{name}", _asset)
+        return application
+
+    # --- who may come in
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            response = self._refusal(request) or await self._handled(request, handler)
+        except web.HTTPException as error:
+            response = _plain(error.status, error.reason)
+        except HeadraceError as error:
+            response = _failed(request, error)
+        if not response.prepared:
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+        return response
+
+    async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if "token" in request.query and request.method == "GET":
+            return self._let_in(request)
+        return await handler(request)
+
+    def _refusal(self, request: web.Request) -> web.StreamResponse | None:
+        access, host = self._access, request.headers.get("Host", "")
+        if not access.is_own_host(host):
+            return _plain(403, "This server is not known by that name. Open the address that it printed.")
+        origin = request.headers.get("Origin")
+        if origin is not None and not access.is_own_origin(origin, host):
+            return _plain(403, "Requests of other pages are not answered.")
+        has_token = access.is_token(request.query.get("token", ""))
+        if has_token or request.path.startswith("/assets/") or self._is_known(request):
+            return None
+        return _plain(401, "Open the address that `headrace view` printed: it has the token in it.")
+
+    def _is_known(self, request: web.Request) -> bool:
+        if self._has_token(request):
+            return True
+        return self._access.is_cookie(request.cookies.get(self._access.cookie_name, ""))
+
+    def _has_token(self, request: web.Request) -> bool:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self._access.is_token(token)
+
+    def _let_in(self, request: web.Request) -> web.StreamResponse:
+        """Exchange the token for the cookie. A page that moves on by itself, not a redirect: a browser would not send
+        the cookie with a redirect that another site's link began.
+        """
+        rest = [(name, value) for name, value in request.query.items() if name != "token"]
+        # One slash at its beginning: two would be the name of another server.
+        target = "/" + str(request.rel_url.with_query(rest)).lstrip("/\\")
+        response = _html(rendered("let_in.html", target=target))
+        response.set_cookie(self._access.cookie_name, self._access.cookie, httponly=True, samesite="Strict", path="/")
+        return response
+
+    # --- answering
+
+    def _answering(self, operation: AnyOperation) -> Handler:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            given = {**request.query, **request.match_info}
+            if operation.method is Method.POST:
+                given |= await self._form(request)
+            parameters = operation.parsed(given)
+            reply = await self._reads.run(lambda: operation.call(self._files, parameters))
+            return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
+
+        return answer
+
+    async def _form(self, request: web.Request) -> dict[str, str]:
+        """The fields of a steering request, which proves that it comes from the page itself or from a program that has
+        the token.
+        """
+        fields = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        proof = fields.pop(_FORM_PROOF, "")
+        if not self._has_token(request) and not self._access.is_form_proof(proof):
+            raise web.HTTPForbidden(reason="Steering needs the token.")
+        return fields
+
+    def _showing(self, page: HtmlPage) -> Handler:
+        async def show(request: web.Request) -> web.StreamResponse:
+            given = {**request.query, **request.match_info}
+            return _html(await self._reads.run(lambda: page.show(self._files, given)))
+
+        return show
+
+
+async def _asset(request: web.Request) -> web.StreamResponse:
+    found = asset(request.match_info["name"])
+    if found is None:
+        raise web.HTTPNotFound
+    body, content_type = found
+    return web.Response(body=body, content_type=content_type, charset="utf-8")
+
+
+def _failed(request: web.Request, error: HeadraceError) -> web.Response:
+    status = 503 if isinstance(error, TooBusy) else http_status(error)
+    if request.path.startswith(API):
+        body = msgspec.json.encode(error_reply(error))
+        return web.Response(body=body, status=status, content_type="application/json")
+    return _html(rendered("error.html", message=error.message, fix=error.fix), status)
+
+
+def _html(text: str, status: int = 200) -> web.Response:
+    return web.Response(text=text, status=status, content_type="text/html")
+
+
+def _plain(status: int, text: str) -> web.Response:
+    return web.Response(text=f"{text}\n", status=status)

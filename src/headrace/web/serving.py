@@ -1,0 +1,63 @@
+"""The page's process from its first line to Ctrl-C: the socket, the printed address, the loop.
+
+Does not cover: what it answers (web.page_server).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from headrace.errors import OptionError
+from headrace.store.home import home
+from headrace.web.access import TOKEN_VARIABLE, Access, checked_token
+from headrace.web.page_server import PageServer
+from headrace.web.shown_files import ShownFiles
+
+_BACKLOG = 128
+
+
+def serve(places: list[Path] | None, *, host: str, port: int, can_steer: bool, on_ready: Callable[[str], None]) -> None:
+    """Answer until Ctrl-C. `on_ready` is given the address, which has the token in it."""
+    token = checked_token(host, os.environ.get(TOKEN_VARIABLE))
+    files = ShownFiles(_checked(places))
+    with _listening(host, port) as listener:
+        access = Access(host, listener.getsockname()[1], token)
+        on_ready(access.address)
+        asyncio.run(_until_interrupted(PageServer(files, access, can_steer=can_steer), listener))
+
+
+async def _until_interrupted(server: PageServer, listener: socket.socket) -> None:
+    is_over = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, is_over.set)
+    async with server.running(listener):
+        await is_over.wait()
+
+
+def _checked(places: list[Path] | None) -> list[Path]:
+    if not places:
+        return [home() / "runs"]
+    for place in places:
+        if not place.expanduser().exists():
+            raise OptionError(f"There is nothing at {place}.", fix="Name a run file, an engine file or a directory.")
+    return places
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise OptionError(
+            f"The page cannot listen at {host}:{port}: {error.strerror or error}.", fix="Choose another with --port."
+        ) from None
+    return listener
