@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace import Model, Question, QuestionFreeText, Results, ScenarioList, Survey
+from headrace import AgentList, Model, Question, QuestionFreeText, Results, ScenarioList, Survey
 from headrace.errors import NotInHeadrace
 
 
@@ -27,6 +27,24 @@ def test_a_method_of_edsl_on_results_says_what_to_do_here(results, name, way):
     with pytest.raises(AttributeError, match=f"Results.{name} is not there") as refused:
         getattr(results, name)
     assert way in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "way"),
+    [
+        (ScenarioList, "from_json", r"from_file\(path\)"),
+        (AgentList, "from_tsv", r"from_file\(path\)"),
+        (AgentList, "from_dicts", r"AgentList\.from_source\(dicts\)"),
+        (Survey, "load_json", r"load\(path\)"),
+        (Results, "fetch", "run file"),
+        (QuestionFreeText, "load", r"Survey\.load"),
+    ],
+)
+def test_a_class_says_it_too(kind, name, way):
+    with pytest.raises(AttributeError, match=rf"{kind.__name__}\.{name} is not there in Headrace\. .*{way}"):
+        getattr(kind, name)
+    with pytest.raises(AttributeError, match=f"type object '{kind.__name__}' has no attribute 'from_nowhere'"):
+        _ = kind.from_nowhere
 
 
 def test_surveys_questions_jobs_and_lists_say_it_too():

@@ -7,6 +7,7 @@ be imported and refuse to be made (headrace.stand_ins), or parameters of `run` (
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn
 
@@ -131,7 +132,6 @@ _WAYS: dict[str, dict[str, str]] = {
     "Scenario": {
         **dict.fromkeys(("save", "load", "to_yaml", "from_yaml"), "Save a list: ScenarioList([scenario]).save(path)."),
         **dict.fromkeys(("print", "table"), "ScenarioList([scenario]).print() shows it as a table."),
-        "chunk": "A list has it: ScenarioList([scenario]).chunk(...).",
         **dict.fromkeys(("from_image", "from_pdf"), "Scenario.from_file(path, field_name=...)."),
         **dict.fromkeys(("from_url", "from_docx"), _FROM_FILES),
     },
@@ -148,7 +148,13 @@ _WAYS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("columns", "dtypes"), "field_names has the names; to_pandas() has types."),
         "shape": "len(...) rows, field_names.",
         "describe": 'tally("city") counts values; to_pandas().describe() describes them.',
-        "uniquify": "unique() has each item once; mutate(...) gives other values.",
+        **dict.fromkeys(("from_json", "from_tsv", "from_text"), "from_file(path) reads it, by the end of its name."),
+        **dict.fromkeys(
+            ("from_dicts", "from_records", "from_rows"),
+            "ScenarioList(dicts) makes scenarios of dicts, AgentList.from_source(dicts) agents.",
+        ),
+        "from_dta": 'Read it with pandas: from_pandas(pandas.read_stata("people.dta")).',
+        "uniquify": 'A list of scenarios has it: to_scenario_list().uniquify("name").',
         "from_urls": _FROM_FILES,
         **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "flatten"), _IN_PANDAS),
         **dict.fromkeys(
@@ -188,7 +194,22 @@ def missing_attribute(held: object, name: str) -> AttributeError:
     return AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=held)
 
 
-class ExplainedNames:
+class ExplainedClass(type):
+    """The class of classes whose missing names are answered too: `ScenarioList.from_json`."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            if not name.startswith("_") and (way := way_here(cls, name)):
+                raise AttributeError(f"{cls.__name__}.{name} is not there in Headrace. {way}")
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+
+
+class ExplainedABC(ExplainedClass, ABCMeta):
+    """The same of abstract classes."""
+
+
+class ExplainedNames(metaclass=ExplainedClass):
     """An object whose missing names are answered with the way to do it here."""
 
     __slots__ = ()

@@ -77,7 +77,10 @@ def test_the_lines_that_to_jsonl_writes_are_read(tmp_path):
     header = {"__header__": True, "edsl_class_name": "Jobs", "edsl_version": "1.0.9"}
     lines = f"{json.dumps(header)}\n{json.dumps(held_in('job.json.gz'))}\n"
     (tmp_path / "job.jsonl").write_text(lines, encoding="utf-8")
-    assert len(Job.from_edsl(tmp_path / "job.jsonl")) == 4
+    assert len(Job.from_edsl(tmp_path / "job.jsonl")) == len(Job.load(tmp_path / "job.jsonl")) == 4
+    (tmp_path / "rows.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+    with pytest.raises(EdslFileError, match=r"its first line is no header\. Rows are read with from_jsonl"):
+        Job.load(tmp_path / "rows.jsonl")
 
 
 @pytest.mark.parametrize("form", FORMS)

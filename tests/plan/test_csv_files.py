@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headrace import AgentList, ScenarioList
+from headrace import Agent, AgentList, ScenarioList
 from headrace.errors import ListError
 from headrace.plan.sources.csv_file import LONGEST_CELL
 
@@ -146,3 +146,32 @@ def test_what_is_no_plain_csv_is_named_with_a_way_out(tmp_path, content, hint):
     (tmp_path / "x.csv").write_bytes(content)
     with pytest.raises(ListError, match=hint):
         len(ScenarioList.from_csv(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a, b\n 1, 2\n 3,4\n", [{"a": 1, "b": 2}, {"a": 3, "b": 4}]),
+        ('a, b\n1, "x, y"\n2, z\n', [{"a": 1, "b": "x, y"}, {"a": 2, "b": "z"}]),
+        ("a,b\n1 , 2.5\n 3,\n", [{"a": 1, "b": 2.5}, {"a": 3, "b": None}]),
+        ("a,b\n1,x\n , y\n", [{"a": 1, "b": "x"}, {"a": None, "b": " y"}]),
+        ('"a, b",c\n1, x\n', [{"a, b": 1, "c": " x"}]),
+        ("a,b\n 07, 1\n", [{"a": " 07", "b": 1}]),
+        ("a,b\n ,1\n", [{"a": " ", "b": 1}]),
+    ],
+)
+def test_blanks_around_numbers_and_behind_delimiters_do_not_count(tmp_path, content, expected):
+    assert ScenarioList.from_csv(written(tmp_path / "a.csv", content)).to_dicts() == expected
+
+
+def test_an_empty_cell_is_no_name_and_no_instruction(tmp_path):
+    people = AgentList([Agent(name="Ada", traits={"age": 3}, instruction="Be brief."), Agent(traits={"age": 4})])
+    people.to_csv(tmp_path / "a.csv")
+    assert AgentList.from_csv(tmp_path / "a.csv") == people
+    assert AgentList.from_file(tmp_path / "a.csv") == people
+    assert AgentList.from_source("csv", tmp_path / "a.csv") == people
+    assert AgentList.from_file(tmp_path / "?.csv").names == ["Ada", None]
+    written(tmp_path / "b.csv", "who,age\nBob,1\n,2\n")
+    assert AgentList.from_csv(tmp_path / "b.csv", name_field="who").names == ["Bob", None]
+    assert AgentList.from_source("csv", tmp_path / "b.csv", name_field="who").names == ["Bob", None]
+    assert ScenarioList.from_csv(tmp_path / "b.csv")[1] == {"who": "", "age": 2}

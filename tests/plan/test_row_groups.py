@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from headrace import Agent, AgentList, ScenarioList
+from headrace import Agent, AgentList, Scenario, ScenarioList
 from headrace.errors import ListError
 from headrace.plan.rows import row_groups, row_order
 
@@ -17,6 +17,17 @@ def test_each_item_once_where_it_first_stands():
     assert [dict(row) for row in CITIES.unique()] == [dict(CITIES[place]) for place in (0, 1, 3)]
     agents = AgentList([Agent(name="b", age=1, codebook={"age": "Age"}), Agent(age=1), Agent(age=1)])
     assert list(agents.unique()) == list(agents)[:2]
+
+
+def test_equal_values_are_told_apart_as_in_edsl():
+    ids = ScenarioList([{"id": "a"}, {"id": "b"}, {"id": "a"}, {"n": 1}, {"id": "a"}, {"n": 1}])
+    assert list(ids.uniquify("id")) == [{"id": "a"}, {"id": "b"}, {"id": "a_1"}, {"n": 1}, {"id": "a_2"}, {"n": 1}]
+    assert Scenario(text="a b c", n=1).chunk("text", num_words=2) == ScenarioList(
+        [
+            {"text": "a b", "n": 1, "text_chunk": 0, "text_char_count": 3, "text_word_count": 2},
+            {"text": "c", "n": 1, "text_chunk": 1, "text_char_count": 1, "text_word_count": 1},
+        ]
+    )
 
 
 def test_values_are_counted_with_the_most_frequent_first():

@@ -162,6 +162,11 @@ def test_failures_are_listed_lazily_with_their_causes(path: Path) -> None:
         assert [failure.ordinal for failure in failed] == [3, 10, 17, 24, 31, 38]
         assert failed[0] == (3, "mood", "invalid answer", "question 0 < 3")
         assert [failure.ordinal for failure in results[5:20].failed()] == [10, 17]
+        shown = results[5:20].failed()
+        assert str(shown).splitlines()[1] == "interview 17, mood: invalid answer: question 0 < 3"
+        assert shown.to_dicts()[0]["message"] == "question 0 < 3"
+        assert shown.to_pandas()["ordinal"].tolist() == [10, 17]
+        assert len(list(shown)) == 2  # what was shown is not consumed
         backwards = results.sort_by("interview.ordinal", reverse=True)
         assert [failure.ordinal for failure in backwards.failed()] == [38, 31, 24, 17, 10, 3]
 

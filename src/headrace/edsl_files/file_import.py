@@ -52,6 +52,11 @@ def import_file(source: Path, output: Path | None) -> ImportedFile:
     if target.exists():
         raise OptionError(f"{target} is there already.", fix="Give a name that is free, with -o.")
     if found == "Results":
+        if target.suffix.lower() in (*_STUDIES, ".csv", ".jsonl"):
+            raise OptionError(
+                f"{source} holds results, which become a run file.",
+                fix=f"Name it so: -o {target.with_suffix('.run')}. headrace export makes other files of that.",
+            )
         made = import_results(source, target)
         planned = "" if made.planned == made.interviews else f" of {made.planned:,} in the plan"
         return ImportedFile(target, f"{counted(made.interviews, 'interview')}{planned}", made.notes)

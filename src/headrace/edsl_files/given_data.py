@@ -19,7 +19,7 @@ from headrace.edsl_files.ep_packages import SUFFIX, open_package
 from headrace.edsl_files.json_lines import line_members
 from headrace.edsl_files.json_stream import JsonStream
 from headrace.edsl_files.objects_of_edsl import note_functions
-from headrace.errors import EdslFileError
+from headrace.errors import EdslFileError, Spelled
 
 # Long where a study is large: read item by item.
 _LISTS = frozenset({"agent_list", "agents", "scenarios", "models", "data"})
@@ -134,7 +134,10 @@ def wrong_class(data: EdslData, wanted: str, found: str) -> EdslFileError:
         "Jobs": "Job.from_edsl",
         "Results": "Results.from_edsl",
     }
-    fix = f"Read it with {ways[found]}." if found in ways else f"Give a {wanted}."
+    fix = f"Give a {wanted}."
+    if found in ways:
+        command = f"Make a file of Headrace's of it: headrace import {data.place}"
+        fix = Spelled(f"Read it with {ways[found]}.", command=command)
     return EdslFileError(f"{data.place} holds EDSL's {found[:60]}, not its {wanted}.", fix=fix)
 
 

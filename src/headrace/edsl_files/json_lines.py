@@ -21,7 +21,7 @@ from itertools import islice
 from typing import IO, Any, cast
 
 from headrace.edsl_files.json_stream import LARGEST_VALUE
-from headrace.errors import EdslFileError
+from headrace.errors import EdslFileError, Spelled
 from headrace.plan.sources.text_files import BlankLines
 
 _MOST_LINES = 100_000  # of a survey
@@ -34,7 +34,13 @@ def line_members(file: IO[bytes], place: str) -> Iterator[tuple[str, Any]]:
     lines = _Lines(file, place)
     header = lines.next()
     if header.get("__header__") is not True:
-        raise lines.wrong("its first line is no header of EDSL's")
+        raise EdslFileError(
+            f"{place} is no file of EDSL's: its first line is no header.",
+            fix=Spelled(
+                "Rows are read with from_jsonl; a study is a .yaml or .json file.",
+                command="Rows are given with --agents, --scenarios or --data; a study is a .yaml or .json file.",
+            ),
+        )
     yield "edsl_class_name", header.get("edsl_class_name")
     yield "edsl_version", header.get("edsl_version")
     if header.get("edsl_class_name") == "Survey":

@@ -26,7 +26,7 @@ from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.file_text import NOT_WAITING, TextNeeded
 from headrace.survey.files.marks import PromptFiles
 from headrace.survey.flow.route import Jumps, Route
-from headrace.survey.names import Context
+from headrace.survey.names import Context, named_agent
 from headrace.survey.people.agent_functions import AgentFunctions
 from headrace.survey.questions import Question
 from headrace.survey.record import (
@@ -113,6 +113,7 @@ class Interviewer:
         self._priority = priority
         self._asked = asked_questions(survey)
         self.wording = survey.wording
+        self._resolved = survey.resolved
         self._route = Route(survey)
         self._steps = self._route.steps
         self._is_always_asked = [s.is_plain and not a.is_derived for s, a in zip(self._steps, self._asked, strict=True)]
@@ -141,6 +142,7 @@ class Interviewer:
     def begin(
         self, given: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
     ) -> InterviewInProgress:
+        agent = named_agent(agent, given.agent, self._resolved)
         interview = InterviewInProgress(given, agent, scenario, system, len(self._asked), is_stopping)
         for record in given.kept:
             self._keep(interview, record)
@@ -351,7 +353,8 @@ class Interviewer:
                 _fail(record, Cause.INVALID, error.message)
             return True
         # Its text is not filled yet: it may name the traits that are chosen here.
-        interview.context["agent"], record.system = functions.described_for(asked.question)
+        agent, record.system = functions.described_for(asked.question)
+        interview.context["agent"] = named_agent(agent, interview.given.agent, self._resolved)
         return False
 
     def _try_later(

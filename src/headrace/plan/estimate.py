@@ -17,7 +17,7 @@ from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.files.marks import NO_FILES, PromptFiles
-from headrace.survey.names import Context
+from headrace.survey.names import Context, named_agent
 from headrace.survey.prompts import persona
 from headrace.survey.questions.base import Question, Schema
 from headrace.survey.templates import CannotRender
@@ -183,7 +183,8 @@ def _sample(job: Job, questions: list[AskedQuestion]) -> _PromptSample:
     scenarios = list(islice(job.scenarios.source.rows(), _SAMPLE))
     sample.prompts = max(len(agents), len(scenarios))
     for position in range(sample.prompts):
-        agent = decode_fields(agents[position % len(agents)])
+        place = position % len(agents)
+        agent = named_agent(decode_fields(agents[place]), place, job.survey.resolved)
         scenario = decode_fields(scenarios[position % len(scenarios)])
         answers = {asked.name: _expected_answer(asked.question) for asked in questions}
         context, system = {"agent": agent, "scenario": scenario, **answers}, _system(job, agent)

@@ -7,7 +7,7 @@ Does not cover: whether a survey makes sense by itself (survey.survey).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +27,7 @@ from headrace.survey.names import (
     Context,
     NameUse,
     ResolvedNames,
+    named_agent,
     spelled_out,
 )
 from headrace.survey.survey import Survey
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
 _GIVE_FIELDS = Spelled(
     "No agents or scenarios with fields were given: add them with .by().",
     command="No agents or scenarios with fields were given: add them with --agents or --scenarios.",
+)
+
+_GIVE_NAMES = Spelled(
+    "Give the agents names: Agent(name=...), or name_field= where a list is read.",
+    command="Give the agents names: a column `name` or `agent_name`.",
 )
 
 
@@ -143,7 +149,9 @@ def _missing(job: Job, use: NameUse, root: str, field: str) -> str:
     return f"{use.where}: no {root} has a field {field!r}."
 
 
-def _known(root: str, field: str, names: Iterable[str]) -> str:
+def _known(root: str, field: str, names: Collection[str]) -> str:
+    if f"{root}.{field}" == AGENT_NAME and names:
+        return _GIVE_NAMES
     none = f"No {root}s with fields were given: add them with"
     return nearest_field(root, field, names) or Spelled(f"{none} .by().", command=f"{none} --{root}s.")
 
@@ -221,4 +229,4 @@ def _why_refused(model: Model, file: FileStore) -> str | None:
 def _first_context(job: Job) -> Context:
     answers = {question.question_name: {"answer": "", "comment": ""} for question in job.survey.questions}
     agent, scenario = next(iter(job.agents)).to_fields(), dict(next(iter(job.scenarios)))
-    return {"agent": agent, "scenario": scenario, **answers}
+    return {"agent": named_agent(agent, 0, job.survey.resolved), "scenario": scenario, **answers}

@@ -22,7 +22,7 @@ from headrace.expressions.rewriting import conjuncts
 from headrace.plan.bitmap import Bitmap, BitWriter
 from headrace.plan.product import Box
 from headrace.survey.agent import NAME
-from headrace.survey.names import AGENT_NAME, STORED_AGENT_NAME, Context, name_getter
+from headrace.survey.names import AGENT_NAME, STORED_AGENT_NAME, Context, name_getter, named_agent
 from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Evaluation:
 
     def __init__(self, job: Job, box: Box) -> None:
         self._job, self._box = job, box
-        resolved = _resolved(job)
+        resolved = self._resolved = _resolved(job)
         parts = [part for each in job.conditions for part in conjuncts(each)]
         # Not a dict: parts of one expression are equal, for its source is.
         rooted = [({resolved.get(name, name).partition(".")[0] for name in part.names}, part) for part in parts]
@@ -81,7 +81,7 @@ class _Evaluation:
         everything.fill(width)
         low, high = self._box
         for agent in _fields(self._job.agents.source, low.agent, high.agent):
-            context: Context = {"agent": agent}
+            context: Context = {"agent": named_agent(agent, agent[_INDEX], self._resolved)}
             is_in = all(test(context) for test in self._of_agents)
             written.append_all(self._pairs_out(context, self._of_all, pairs) if is_in else everything)
         return written.bitmap().repeated(self._box.sides[0])

@@ -48,7 +48,7 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
 def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
     """Read a survey that `save` or a person has written."""
     path = _found_path(path)
-    if _is_package(path):
+    if _is_of_edsl(path):
         return Survey.from_edsl(path)
     held = as_mapping(_with_values(read_data(path)), str(path), _BEGIN)
     if "rule_collection" in held:
@@ -63,7 +63,7 @@ def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
 def load(kind: Any, path: str | Path) -> Any:
     """Read a list that `save` has written of this class."""
     path = _found_path(path)
-    if _is_package(path):
+    if _is_of_edsl(path):
         return kind.from_edsl(path)
     held = _with_values(read_data(path))
     if isinstance(held, dict) and "survey" in held:
@@ -127,14 +127,14 @@ def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: froz
 
 def load_job(job: type[Job], path: str | Path, allow: str | Iterable[str]) -> Job:
     path = _found_path(path)
-    if _is_package(path) or _is_job_of_edsl(held := read_data(path)):
+    if _is_of_edsl(path) or _is_job_of_edsl(held := read_data(path)):
         return job.from_edsl(path, allow=allow)
     return job_from_dict(job, held, path, _names(allow))
 
 
-def _is_package(path: Path) -> bool:
-    """Whether a file is one of EDSL's `.ep` files (edsl_files.ep_packages)."""
-    return path.suffix.lower() == ".ep"
+def _is_of_edsl(path: Path) -> bool:
+    """Whether a file is of a kind that only EDSL writes: `.ep`, and studies in `.jsonl`."""
+    return path.suffix.lower() in (".ep", ".jsonl")
 
 
 def _is_job_of_edsl(held: Any) -> bool:

@@ -7,9 +7,9 @@ Does not cover: drawing the table (printing).
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.display import cell_text, counted
 from headrace.plan.portion import RunScope
@@ -22,6 +22,9 @@ from headrace.store.run_file.details import FailureRow, count_failed_interviews,
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL, Projection
 from headrace.store.run_file.reader import Reader
+
+if TYPE_CHECKING:
+    from headrace.results.export.pandas_frames import DataFrame
 
 _PAGE = 256
 _MARK = "(failed)"
@@ -61,16 +64,32 @@ def count_failed(reader: Reader, scope: RunScope | None) -> int:
 
 
 class FailedQuestions(Iterator[FailedQuestion]):
-    """Questions that failed, read as they are consumed, once."""
+    """Questions that failed, read as they are consumed, once; `print`, `to_dicts` and `to_pandas` read them anew."""
 
-    def __init__(self, failures: Iterator[FailedQuestion]) -> None:
-        self._failures = failures
+    def __init__(self, read: Callable[[], Iterator[FailedQuestion]]) -> None:
+        self._read = read
+        self._failures = read()
 
     def __next__(self) -> FailedQuestion:
         return next(self._failures)
 
+    def __str__(self) -> str:
+        return "\n".join(failure_lines(self._read()))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """All of them, in RAM: `[{"ordinal": 3, "question": "mood", "cause": ..., "message": ...}, ...]`."""
+        return [failure._asdict() for failure in self._read()]
+
+    def to_pandas(self) -> DataFrame:
+        """All of them, in RAM, as a data frame."""
+        from headrace.results.export.pandas_frames import to_pandas
+        from headrace.results.tabular import columns_of
+
+        fields = FailedQuestion._fields
+        return to_pandas([*fields], columns_of(self._read(), len(fields)), lists_as_strings=False)
+
     def __repr__(self) -> str:
-        return "FailedQuestions: for failure in results.failed() reads them, results.show_exceptions() prints the first"
+        return "FailedQuestions: for failure in results.failed() reads them, print(results.failed()) shows the first"
 
 
 def failures_in(opened: OpenView) -> Iterator[FailedQuestion]:
@@ -121,13 +140,18 @@ def marked(
 
 def print_failures(failures: Iterator[FailedQuestion], most: int = 20) -> None:
     """Print the first of them, a line each."""
+    sys.stdout.writelines(f"{line}\n" for line in failure_lines(failures, most))
+
+
+def failure_lines(failures: Iterator[FailedQuestion], most: int = 20) -> list[str]:
+    """A line for each of the first."""
     first = list(islice(failures, most + 1))
     lines = [f"interview {each.ordinal}, {each.question}: {each.cause}: {each.message}" for each in first[:most]]
     if len(first) > most:
-        lines.append("... and more: results.failed() gives all of them.")
+        lines.append("... and more: results.failed().to_dicts() gives all of them.")
     elif not first:
         lines = ["No question has failed."]
-    sys.stdout.writelines(f"{cell_text(line, _LONGEST)}\n" for line in lines)
+    return [cell_text(line, _LONGEST) for line in lines]
 
 
 def _failed(page: list[FailureRow], header: RunHeader) -> list[FailedQuestion]:

@@ -25,6 +25,7 @@ from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
+    AGENT_AT,
     ANSWERS,
     ITERATION,
     MODEL,
@@ -97,6 +98,7 @@ class Result:
 
     __slots__ = (
         "_agent",
+        "_agent_at",
         "_answer",
         "_detail",
         "_header",
@@ -111,13 +113,13 @@ class Result:
     def __init__(
         self,
         *,
-        place: tuple[int, int, int, int],
+        place: tuple[int, int, int, int, int],
         answers: tuple[Sequence[SqlValue], str | None],
         fields: tuple[bytes | str, bytes | str],
         header: RunHeader,
         detail: Callable[[], Detail],
     ) -> None:
-        self.ordinal, self.iteration, model, status = place
+        self.ordinal, self.iteration, self._agent_at, model, status = place
         self.status = _STATUS_NAMES[status]
         self.model: Model = header.models[model]
         self._agent: bytes | str | AgentFields = fields[0]
@@ -131,7 +133,7 @@ class Result:
     def from_row(cls, row: BatchRow, agent: bytes, scenario: bytes, header: RunHeader) -> Result:
         """An interview that was just committed; `agent` and `scenario` are their rows as stored."""
         return cls(
-            place=(row.ordinal, row.iteration, row.model, row.status),
+            place=(row.ordinal, row.iteration, row.agent, row.model, row.status),
             answers=(row.answers, row.more),
             fields=(agent, scenario),
             header=header,
@@ -142,7 +144,7 @@ class Result:
     def from_fetched(cls, row: Fetched, header: RunHeader, detail: Callable[[], Detail]) -> Result:
         """An interview read from the file with all its answers (interview_queries.everything_of)."""
         return cls(
-            place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
+            place=(row[ORDINAL], row[ITERATION], row[AGENT_AT], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),
             fields=(row[AGENT], row[SCENARIO]),
             header=header,
@@ -272,7 +274,9 @@ class Result:
                 again = asked_again(self._header.survey_row)
             by_question = {each.question: each for each in detail.records}
             answers = dict(enumerate(self.answer.values()))
-            return again.options(position, self.agent, self.scenario, by_question, answers, self.ordinal)
+            return again.options(
+                position, (self.agent, self._agent_at), self.scenario, by_question, answers, self.ordinal
+            )
         if part.of_question is not None:
             return part.of_question(self._header.question(position))
         if part.is_text and self._header.keeping.keep is Keep.ANSWERS:
@@ -307,7 +311,7 @@ def _of(held: dict[str, Any], key: str, what: str) -> Any:
 def results_of(page: ColumnPage, header: RunHeader, details: DetailsAhead) -> Iterator[Result]:
     """The interviews of a page that was read with all their answers, agents and scenarios."""
     ordinals = page.ordinals
-    places = zip(ordinals, page.iterations, page.models, page.statuses, strict=True)
+    places = zip(ordinals, page.iterations, page.agents_at, page.models, page.statuses, strict=True)
     answers = zip(*page.answers, strict=True) if page.answers else repeat(())
     rows = zip(places, answers, page.more, page.agents.spread(), page.scenarios.spread(), count(), strict=False)
     for place, stored, more, agent, scenario, number in rows:

@@ -26,7 +26,7 @@ from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.export_progress import watched
 from headrace.results.export.replacing import refuse_run_file
-from headrace.results.failed_questions import FailedQuestion, FailedQuestions, print_failures
+from headrace.results.failed_questions import FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
 from headrace.results.plots.distributions import chart_of, memory_chart
 from headrace.results.plots.plot import Plot
@@ -312,9 +312,11 @@ class Results(HostedVerbs, Tabular):
         """The models that were asked."""
         return ModelList([model for part in self._parts for model in part.file.header.models])
 
-    def failed(self) -> Iterator[FailedQuestion]:
-        """The questions without an answer among these interviews, and why; read as they are consumed."""
-        return FailedQuestions(failure for part in self._parts for failure in part.failed())
+    def failed(self) -> FailedQuestions:
+        """The questions without an answer among these interviews, and why; read as they are consumed. `print` shows the
+        first, `to_dicts()` and `to_pandas()` give all of them.
+        """
+        return FailedQuestions(lambda: (failure for part in self._parts for failure in part.failed()))
 
     @property
     def has_unfixed_exceptions(self) -> bool:

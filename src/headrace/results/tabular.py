@@ -6,7 +6,7 @@ Does not cover: how each format is written (results.export).
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, TextIO, Ty
 from headrace.display import SHOWN_ROWS
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
-from headrace.missing_names import ExplainedNames
+from headrace.missing_names import ExplainedABC, ExplainedNames
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.results import printing
 from headrace.results.export import (
@@ -47,7 +47,7 @@ _MOST_ROWS, _MOST_VALUES, _MOST_LETTERS = 20_000, 1_000_000, 8_000_000
 _ROWS_AT_ONCE = 100  # whose length is guessed from one of them
 
 
-class Tabular(ExplainedNames, ABC):
+class Tabular(ExplainedNames, metaclass=ExplainedABC):
     """Columns and rows of Python values. Rows are read as they are needed, never all at once."""
 
     path: Path

@@ -51,6 +51,11 @@ _NOT_HERE = {
 }
 
 
+def unnamed(place: int) -> str:
+    """What an agent without a name is called, by its place in the list: in results, texts and rules."""
+    return f"Agent_{place}"
+
+
 class Agent(HostedVerbs):
     """A respondent: `Agent(name="ada", traits={"age": 36})` or `Agent(name="ada", age=36)`.
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from headrace.survey.agent import NAME
+from headrace.survey.agent import NAME, unnamed
+from headrace.survey.values import Fields
 
 # What a text may name: "agent" and "scenario" with their fields, and each answered question with its parts.
 Context: TypeAlias = dict[str, dict[str, Any]]
@@ -53,6 +54,15 @@ def spelled_out(name: str, resolved: ResolvedNames) -> str:
     if name.startswith(AGENT_NAME + ".") and AGENT_NAME in resolved:
         return resolved[AGENT_NAME] + name.removeprefix(AGENT_NAME)
     return f"{resolved[root]}{dot}{rest}" if root in resolved else name
+
+
+def named_agent(agent: Fields, place: int, resolved: ResolvedNames) -> Fields:
+    """An agent's row as texts and rules see it: where one of them names `agent.name`, an agent without a name has that
+    of its place, as in results.
+    """
+    if resolved.get(AGENT_NAME) != STORED_AGENT_NAME or agent.get(NAME) is not None:
+        return agent
+    return {**agent, NAME: unnamed(place)}
 
 
 def name_getter(name: str, resolved: ResolvedNames | None = None) -> Callable[[Context], Any]:

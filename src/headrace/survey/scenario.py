@@ -106,6 +106,17 @@ class Scenario(HostedVerbs, dict[str, Any]):
 
         return ScenarioList(self for _ in range(n))
 
+    def chunk(
+        self,
+        field: str,
+        num_words: int | None = None,
+        num_lines: int | None = None,
+        include_original: bool = False,
+        hash_original: bool = False,
+    ) -> ScenarioList:
+        """A list with a scenario for each part of a text; parameters as those of `ScenarioList.chunk`."""
+        return self.to_scenario_list().chunk(field, num_words, num_lines, include_original, hash_original)
+
     def to_scenario_list(self) -> ScenarioList:
         """A list of this one scenario."""
         return self.replicate(1)

@@ -334,7 +334,7 @@ class Survey(HostedVerbs):
     def copy(self) -> Survey:
         """A survey that later changes do not reach; a job keeps one."""
         twin = copy.copy(self)
-        twin.__dict__.update({name: copy.copy(held) for name, held in vars(self).items()})
+        vars(twin).update({name: copy.copy(held) for name, held in vars(self).items()})
         return twin
 
     def with_questions(self, questions: Iterable[Question]) -> Survey:

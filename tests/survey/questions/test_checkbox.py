@@ -164,3 +164,18 @@ def test_the_number_of_selections_may_be_data(tmp_path: Any):
     model = Model("test", canned_response='["Red", "Green"]')
     results = question.by(ScenarioList(rows), model).run(tmp_path / "a.run", progress_bar=False)
     assert [result.answer["q"] for result in results] == [None, ["Red", "Green"]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize("use_code", [True, False])
+def test_the_example_shows_as_many_options_as_are_asked_for(count: int, use_code: bool):
+    options = list("abcdef")[: max(count, 2)]
+    question = QuestionRank(**TEXT, question_options=options, num_selections=count, use_code=use_code)
+    example = json.loads(question.instructions().rpartition(": ")[2])
+    assert len(example) == count
+    assert not use_code or set(example) <= set(range(len(options)))
+
+
+def test_the_example_of_a_free_number_of_options_shows_two():
+    question = QuestionCheckBox(**TEXT, question_options=["a", "b", "c"], use_code=True)
+    assert question.instructions().endswith(": [0, 2]")

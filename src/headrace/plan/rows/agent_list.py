@@ -366,4 +366,6 @@ def _agent_of(scenario: Scenario, name_field: str | None = None) -> Agent:
     parameters: dict[str, Any] = traits.pop("agent_parameters", None) or {}
     name = traits.pop(name_field or (NAME if NAME in traits else "name"), None)
     instruction = traits.pop(INSTRUCTION, None)
-    return Agent(traits, parameters.get("name", name), None, parameters.get("instruction", instruction))
+    name, instruction = parameters.get("name", name), parameters.get("instruction", instruction)
+    # An empty cell of a CSV file is no name.
+    return Agent(traits, None if name == "" else name, None, instruction or None)

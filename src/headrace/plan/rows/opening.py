@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import ListError
+from headrace.errors import ListError, Spelled
 from headrace.plan.rows.data_frames import arrow_rows
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources.arrow_columns import import_arrow
@@ -40,6 +40,7 @@ _PATTERN = frozenset("*?[")
 _TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _SAVED = (".yaml", ".yml", ".ep")
 KNOWN = (*_TEXT, ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".db", ".sqlite", ".sqlite3")
+_KNOWN_ENDS = f"Known are {', '.join(KNOWN)}, and .gz or .zst behind texts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,10 @@ def _opened_file(path: Path, rename: Renames, reading: Reading) -> RowSource:
         ending = "".join(path.suffixes[-2:]) if is_packed else path.suffix
         raise ListError(
             f"The name of {path} {f'ends in {ending!r}' if ending else 'has no end'}, which tells no format.",
-            fix=f"Known are {', '.join(KNOWN)}, and .gz or .zst behind texts; from_csv() and its like read any name.",
+            fix=Spelled(
+                f"{_KNOWN_ENDS}; from_csv() and its like read any name.",
+                command=f"{_KNOWN_ENDS}. Give the file such a name, or hand it over as standard input: - < {path}",
+            ),
         )
     return _OPENERS[suffix](path, rename, reading)
 

@@ -1,4 +1,5 @@
-"""Equal rows of a list together: `unique`, `tally`, `group_by`, `pivot` and `collapse`, in the memory of one group.
+"""Equal rows of a list together: `unique`, `uniquify`, `tally`, `group_by`, `pivot`, `collapse`; in the memory of one
+group.
 
 Rows are sorted by what makes them equal, on disk where they are many (row_order), and what is made of each group comes
 in the order in which the groups were first met.
@@ -30,6 +31,19 @@ def unique_rows(rows: Iterable[Fields]) -> Iterator[Fields]:
 
     groups = _groups(rows, values)
     return _ranked((first[_PLACE], first[_ROW]) for first in map(next, groups))
+
+
+def told_apart(rows: Iterable[Fields], field: str) -> Iterator[Fields]:
+    """Each row; behind a value that earlier rows have stands how many of them: `item`, `item_1`, `item_2`."""
+
+    def made(group: Iterator[Fields]) -> Iterator[_Placed]:
+        for number, held in enumerate(group):
+            row: Fields = held[_ROW]
+            apart = {field: f"{row[field]}_{number}"} if number and field in row else {}
+            yield held[_PLACE], {**row, **apart}
+
+    groups = _groups(rows, lambda fields: [field in fields, comparable(fields.get(field))])
+    return _ranked(placed for group in groups for placed in made(group))
 
 
 def tallied(rows: Iterable[Fields], names: Sequence[str], count_name: str) -> Iterator[Fields]:

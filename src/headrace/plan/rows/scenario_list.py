@@ -223,6 +223,11 @@ class ScenarioList(RowList[Scenario]):
         self._check_known([field], ())
         return self._from_rows(row_shape.transformed(self._rows(), field, func, new_name or field))
 
+    def uniquify(self, field: str) -> Self:
+        """Each scenario with a value of its own in a field: equal ones become `item`, `item_1`, `item_2`."""
+        self._check_known([field], ())
+        return self._derived(lambda rows: row_groups.told_apart(rows, field), self.source.field_names)
+
     def apply(self, func: Callable[[Any], Any], field: str, new_name: str | None = None, replace: bool = False) -> Self:
         """`transform`, with its arguments in another order; `replace` drops the old field."""
         made = self.transform(field, func, new_name)

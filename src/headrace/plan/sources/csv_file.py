@@ -22,6 +22,7 @@ from headrace.plan.sources.hashed_file import HashedFile, marked_digest
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.row_source import Renames
 from headrace.plan.sources.text_files import LONGEST_CELL, NO_ROWS, found_encoding, text_lines
+from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.values import encode_plain_fields
 
 _BLOCK_ROWS = 512
@@ -34,9 +35,10 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 class CsvSource:
     """A CSV file with a header. A column whose every cell is a plain number, or empty, holds numbers, and None where it
-    is empty; `07` keeps it text.
+    is empty; `07` keeps it text. Blanks around a number do not count.
 
     Where no delimiter is given, it is the one of `, ; tab |` with which the first lines have the same number of cells.
+    Where the header has a blank behind each delimiter, blanks at the beginning of cells are passed over.
     """
 
     def __init__(
@@ -45,12 +47,15 @@ class CsvSource:
         self.path = path
         self.length = 0
         self._encoding = found_encoding(path, encoding)
-        self._delimiter = _checked(delimiter) or self._found_delimiter()
+        given, sample = _checked(delimiter), self._first_lines()
+        # Of several that fit alike, the first.
+        self._delimiter = given or max(_DELIMITERS, key=lambda each: _widths(sample, each))
+        self._is_spaced = _is_spaced(sample, self._delimiter)
         with HashedFile(path) as file, closing(self._blocks(file)) as blocks:
             header = next(blocks)[0]
             self._rename = rename(header) if callable(rename) else rename
             self._names = renamed_columns(header, self._rename, str(path), ", line 1")
-            types = [_ColumnType() for _ in self._names]
+            types = [_ColumnType(is_part=name in (NAME, INSTRUCTION)) for name in self._names]
             for block in blocks:
                 self.length += len(block)
                 for column, cells in zip(types, zip(*block, strict=True), strict=True):
@@ -65,7 +70,7 @@ class CsvSource:
         shared: dict[str, _ColumnType] = {}
         for source in sources:
             for name, column in source._types.items():
-                shared.setdefault(name, _ColumnType()).join(column)
+                shared.setdefault(name, _ColumnType(is_part=column.is_part)).join(column)
         for source in sources:
             source._types = {name: shared[name] for name in source._types}
             source._take_types()
@@ -107,7 +112,9 @@ class CsvSource:
         """The header as a block of one row, then rows of its width, some hundred at a time."""
         csv.field_size_limit(LONGEST_CELL)  # the library stops at 128 KB, and a cell may hold a document
         with closing(_CountedLines(text_lines(file, self.path, self._encoding))) as lines:
-            reader: _CsvReader = csv.reader(lines, strict=True, delimiter=self._delimiter)
+            reader: _CsvReader = csv.reader(
+                lines, strict=True, delimiter=self._delimiter, skipinitialspace=self._is_spaced
+            )
             width, block, row_ends = 0, list[list[str]](), 0
             try:
                 for row in reader:
@@ -155,14 +162,14 @@ class CsvSource:
             raise ListError(f"{self.path}, line 1 has more than {_MOST_CELLS:,} cells.", fix=NO_ROWS)
         return len(header)
 
-    def _found_delimiter(self) -> str:
+    def _first_lines(self) -> list[str]:
         with HashedFile(self.path) as file, closing(text_lines(file, self.path, self._encoding)) as lines:
             sample: list[str] = []
             for line in islice(lines, _SAMPLE_LINES):
                 sample.append(line[:_SAMPLE_CHARACTERS])
                 if sum(map(len, sample)) >= _SAMPLE_CHARACTERS:
                     break
-        return max(_DELIMITERS, key=lambda delimiter: _widths(sample, delimiter))  # the first of equals
+        return sample
 
 
 _QUOTES = (
@@ -195,26 +202,34 @@ class _CountedLines:
 
 
 class _ColumnType:
-    """What the cells of a column are, as far as they were seen: integers, decimal numbers too, or texts."""
+    """What the cells of a column are, as far as they were seen: integers, decimal numbers too, or texts. `is_part` says
+    that they are an agent's name or instruction: an empty cell is none.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_part: bool) -> None:
+        self.is_part = is_part
         self._is_text = self._has_decimals = self._has_gaps = self._has_numbers = False
 
     def see(self, cells: tuple[str, ...]) -> None:
-        if self._is_text:
+        if self._is_text and (self._has_gaps or not self.is_part):
             return
         if "" in cells:
             self._has_gaps = True
             cells = tuple(filter(None, cells))
-        if not cells:
+        if self._is_text or not cells:
             return
-        self._has_numbers = True
         joined = "\n".join(cells)
         if joined.count("\n") >= len(cells):  # a cell has lines
             self._is_text = True
-        elif not _INTEGERS.fullmatch(joined):
-            self._has_decimals = True
-            self._is_text = not _NUMBERS.fullmatch(joined)
+        elif " " in joined:
+            stripped = [cell.strip(" ") for cell in cells]
+            self._has_gaps = self._has_gaps or "" in stripped
+            joined = "\n".join(filter(None, stripped))
+        if joined and not self._is_text:
+            self._has_numbers = True
+            if not _INTEGERS.fullmatch(joined):
+                self._has_decimals = True
+                self._is_text = not _NUMBERS.fullmatch(joined)
 
     def join(self, other: _ColumnType) -> None:
         self._is_text = self._is_text or other._is_text
@@ -225,19 +240,23 @@ class _ColumnType:
     @property
     def converter(self) -> Callable[[Iterable[str]], Iterable[Any]] | None:
         """Makes values of a block's cells; None where they are values."""
-        if self._is_text or not self._has_numbers:
-            return None
+        if self._is_of_texts:
+            return (lambda cells: [cell or None for cell in cells]) if self.is_part and self._has_gaps else None
         make = float if self._has_decimals else int
         if self._has_gaps:
-            return lambda cells: [make(cell) if cell else None for cell in cells]
+            return lambda cells: [make(cell) if cell.strip(" ") else None for cell in cells]
         return lambda cells: map(make, cells)
 
     @property
     def kinds(self) -> list[ColumnKind]:
-        if self._is_text or not self._has_numbers:
-            return [ColumnKind.TEXT]
         number = ColumnKind.REAL if self._has_decimals else ColumnKind.INT
-        return [number, ColumnKind.NULL] if self._has_gaps else [number]
+        kind = ColumnKind.TEXT if self._is_of_texts else number
+        is_none = self._has_gaps and (self.is_part or not self._is_of_texts)
+        return [kind, ColumnKind.NULL] if is_none else [kind]
+
+    @property
+    def _is_of_texts(self) -> bool:
+        return self._is_text or not self._has_numbers
 
 
 _INTEGER = r"(?:0|-?[1-9][0-9]{0,17})"
@@ -252,6 +271,12 @@ def _checked(delimiter: str | None) -> str | None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ListError(f"{delimiter!r} cannot separate cells.", fix='Give one character, like ";" or "\\t".')
     return delimiter
+
+
+def _is_spaced(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether the header has a blank behind each delimiter: `name, age`. A delimiter in quotes has none."""
+    header = next((line for line in lines if line.strip()), "")
+    return 0 < header.count(delimiter) == header.count(f"{delimiter} ")
 
 
 def _widths(lines: Sequence[str], delimiter: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from headrace.survey.asked_question import asked_questions
-from headrace.survey.names import Context
+from headrace.survey.names import Context, named_agent
 from headrace.survey.record import AnswerRecord
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
@@ -28,6 +28,7 @@ class AskedAgain:
 
     def __init__(self, survey: Survey) -> None:
         self._asked = asked_questions(survey)
+        self._resolved = survey.resolved
 
     def is_fixed(self, position: int) -> bool:
         """Whether every interview sees the same options."""
@@ -36,16 +37,16 @@ class AskedAgain:
     def options(
         self,
         position: int,
-        agent: Fields,
+        agent: tuple[Fields, int],
         scenario: Fields,
         records: Mapping[int, AnswerRecord],
         answers: Mapping[int, Any],
         ordinal: int,
     ) -> list[Any] | None:
-        """The options that the question showed; None where it has none, or where the data does not fit it. `records`
-        and `answers` are those of the interview, by question.
+        """The options that the question showed; None where it has none, or where the data does not fit it. `agent` is
+        its row and its place; `records` and `answers` are those of the interview, by question.
         """
-        context: Context = {"agent": agent, "scenario": scenario}
+        context: Context = {"agent": named_agent(*agent, self._resolved), "scenario": scenario}
         for asked in self._asked[:position]:
             if (record := records.get(asked.position)) is not None:
                 asked.put_answer(context, record, answers.get(asked.position))

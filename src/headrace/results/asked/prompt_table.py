@@ -25,7 +25,7 @@ from headrace.results.tabular import Tabular, Values
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.files.marks import NO_FILES, PromptFiles
-from headrace.survey.names import Context
+from headrace.survey.names import Context, named_agent
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.templates import CannotRender
@@ -109,7 +109,7 @@ class PromptTable(Tabular):
         left_out = job.left_out(Box(Coordinates(0, 0, 0, 0), job.shape(1))) if job.conditions else ()
         ordinal = -1
         for agent_index, agent_row in enumerate(job.agents.source.rows()):
-            agent = decode_fields(agent_row)
+            agent = named_agent(decode_fields(agent_row), agent_index, job.survey.resolved)
             system = _system(job, agent)
             for scenario_index, scenario_row in enumerate(job.scenarios.source.rows()):
                 scenario = decode_fields(scenario_row)

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace.results.columns.records import STATUS_TEXTS, drawn
-from headrace.results.columns.result_column import Group, ResultColumn, model_value, unnamed
+from headrace.results.columns.result_column import Group, ResultColumn, model_value
 from headrace.store.quoting import has_path
 from headrace.store.run_file.bulk.column_pages import ColumnPage, ListRows
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
-from headrace.survey.agent import NAME
+from headrace.survey.agent import NAME, unnamed
 from headrace.survey.values import decode_fields, from_sql
 
 PageColumn: TypeAlias = Sequence[Any]

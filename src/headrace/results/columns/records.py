@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from headrace.expressions import compile_closure
 from headrace.results.asked.as_asked import asked_again
-from headrace.results.columns.result_column import Group, ResultColumn, model_value, unnamed
+from headrace.results.columns.result_column import Group, ResultColumn, model_value
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
@@ -31,7 +31,7 @@ from headrace.store.run_file.interview_queries import (
     Projection,
 )
 from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Status
-from headrace.survey.agent import NAME
+from headrace.survey.agent import NAME, unnamed
 from headrace.survey.record import AnswerRecord, Detail
 from headrace.survey.values import Fields, decode_fields, decode_value, from_sql
 
@@ -167,13 +167,14 @@ def _options_getter(position: int, header: RunHeader) -> Getter:
     with decoding(header.path, "its survey"):
         again = asked_again(header.survey_row)
     if again.is_fixed(position):
-        options = again.options(position, {}, {}, {}, {}, 0)
+        options = again.options(position, ({}, 0), {}, {}, {}, 0)
         return lambda _record: None if options is None else list(options)
 
     def get(record: Record) -> Any:
         _, by_question = record.detail(header.packer)
         answers = header.answered(list(record.row[ANSWERS:MORE]), record.row[MORE], by_question)
-        return again.options(position, record.agent, record.scenario, by_question, answers, record.row[ORDINAL])
+        agent = record.agent, record.row[AGENT_AT]
+        return again.options(position, agent, record.scenario, by_question, answers, record.row[ORDINAL])
 
     return get
 

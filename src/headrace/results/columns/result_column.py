@@ -129,11 +129,6 @@ def model_value(model: Model, name: str) -> Any:
     return value.reference if isinstance(value, MissingFunction) else value
 
 
-def unnamed(agent: int) -> str:
-    """What an agent without a name is called."""
-    return f"Agent_{agent}"
-
-
 def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
     """The kinds of values in a column, as far as the file keeps them; None where it does not."""
     with decoding(header.path, f"what the column {column.full_name} holds"):

@@ -64,9 +64,18 @@ class SeveralQuestion(ChoiceQuestion):
 
     def instructions(self) -> str:
         what = "their numbers" if self.uses_code else "them"
-        example = "[0, 2]" if self.uses_code else '["...", "..."]'
         order = ", the best first" if self.is_ordered else ""
-        return f"Choose {_counted(*self.bounds())}, each once. Answer with {what} as a JSON list{order}: {example}"
+        chosen = f"Choose {_counted(*self.bounds())}, each once."
+        return f"{chosen} Answer with {what} as a JSON list{order}: {self._example()}"
+
+    def _example(self) -> str:
+        """A list that would be taken: of as many items as are asked for, two where that is free."""
+        least, most = self.bounds()
+        count = max(least, min(most, 2))
+        # Not in order, which a model would copy as if it were the answer.
+        numbers = [0, *([2] if len(self.options) > 2 else []), 1, *range(3, len(self.options))][:count]
+        items = map(str, numbers) if self.uses_code else ['"..."'] * count
+        return f"[{', '.join(items)}]"
 
     def read(self, text: str) -> tuple[Any, str | None]:
         found = _items_in(without_thoughts(text))

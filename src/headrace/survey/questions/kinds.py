@@ -11,6 +11,7 @@ from abc import ABCMeta
 from typing import Any, TypeVar, cast
 
 from headrace.errors import SurveyError, nearest
+from headrace.missing_names import ExplainedABC
 
 _Made = TypeVar("_Made")
 # Written beside the settings by EDSL; they say nothing about the question.
@@ -19,7 +20,7 @@ _KIND_NAMES = ("kind", "question_type")
 _kinds: dict[str, KindOfQuestion] = {}
 
 
-class KindOfQuestion(ABCMeta):
+class KindOfQuestion(ExplainedABC, ABCMeta):
     """The class of questions' classes: calling one checks the settings' names first, calling the base takes a kind."""
 
     kind: str
