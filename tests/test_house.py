@@ -23,6 +23,7 @@ PUBLIC_CLASSES = {
     "Question",
     "Results",
     "RowList",
+    "Scenario",
     "ScenarioList",
     "Survey",
     "Table",

@@ -8,6 +8,7 @@ import pytest
 
 from headrace import Job, Results
 from headrace.cli.main import app
+from headrace.edsl_files.file_import import import_file
 from headrace.errors import EdslFileError, NotARunFile, OptionError
 from headrace.survey.model import MissingFunction
 from tests.edsl_files.data_files import DATA, held_in, noted
@@ -187,6 +188,8 @@ def test_the_command_imports_by_what_a_file_holds(tmp_path, monkeypatch, capsys)
     assert "a study of 5 questions" in run("import", "job.json.gz", "-o", "study.yaml")[0]
     assert len(Job.load("study.yaml")) == 4
     assert "run it: " in run("import", "survey.ep")[0]
+    with pytest.raises(OptionError, match=r"holds results, which become a run file\. Name it so: -o x\.run"):
+        import_file(Path("results.ep"), Path("x.yaml"))
     with noted() as notes:
         assert "2 agents" in run("import", "agents.ep", "-o", "people.csv")[0]
     assert notes == ["codebooks and templates of the agents: a .yaml or .json file has them"]
@@ -212,6 +215,8 @@ def test_imported_agents_go_to_the_command_with_their_codebook(tmp_path, monkeyp
         told = run("import", "agents.ep", "-o", made)
         assert told.endswith(f" run SURVEY --agents {made}\n")
         assert "run it" not in told
+    Path("b.jsonl").write_text('{"__header__": true, "edsl_class_name": "AgentList"}\n{"traits": {"a": 1}}\n', "utf-8")
+    assert run("import", "b.jsonl").startswith("imported b.jsonl to b.rows.jsonl: 1 agent\n")
     for number, given in enumerate(("a.yaml", "a.json", "agents.ep", "agents.json.gz")):
         run("run", "s.yaml", "--agents", given, "--model", "test,canned_response=x", "-o", f"{number}.run")
         assert "Age in years: 20" in Results.open(f"{number}.run")[0]["prompt"]["q_system_prompt"]

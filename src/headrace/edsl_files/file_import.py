@@ -72,7 +72,10 @@ def import_file(source: Path, output: Path | None) -> ImportedFile:
 
 def _beside(source: Path, found: str) -> Path:
     beside = path_beside(source)
-    return beside if found == "Results" else beside.with_suffix(".jsonl" if found in _LISTS else ".yaml")
+    if found == "Results":
+        return beside
+    target = beside.with_suffix(".jsonl" if found in _LISTS else ".yaml")
+    return target if target != source else beside.with_suffix(".rows.jsonl")
 
 
 def _imported_job(source: Path, target: Path) -> ImportedFile:
