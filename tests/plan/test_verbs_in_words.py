@@ -68,3 +68,12 @@ def test_lists_sort_and_end_as_results_do():
 def test_a_json_file_is_a_kind_of_source(tmp_path):
     (tmp_path / "rows").write_text('[{"a": 1}]', encoding="utf-8")
     assert ScenarioList.from_source("json", tmp_path / "rows").to_dicts() == [{"a": 1}]
+
+
+def test_chosen_fields_stand_in_the_order_in_which_they_are_named():
+    rows = ScenarioList([{"a": 1, "b": 2, "c": 3}])
+    assert rows.select("c", "a").to_list() == [(3, 1)]
+    assert list(rows.keep("c", "a").to_dicts()[0]) == rows.keep("c", "a").field_names == ["c", "a"]
+    assert rows.reorder_keys(["b", "c", "a"]).to_list() == [(2, 3, 1)]
+    people = AgentList([Agent(name="Ada", a=1, b=2)])
+    assert people.keep("b", "a", "name").to_list() == [(2, 1)]

@@ -76,7 +76,7 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
     def snapshot(self) -> Self:
         """The list as it is now: what is appended later is not in it. It shares the rows."""
         made = self.__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        vars(made).update(self.__dict__)
         return made
 
     def __copy__(self) -> Self:
@@ -180,7 +180,8 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         """Each item with these fields alone."""
         names = given_names(field_names)
         self._check_known(names, self.parts)
-        return self._each(lambda item: _kept(item, names), [name for name in self.source.field_names if name in names])
+        known = self.source.field_names
+        return self._each(lambda item: _kept(item, names), [name for name in dict.fromkeys(names) if name in known])
 
     def select(self, *field_names: str | list[str]) -> Self:
         """`keep`, under its other name."""
