@@ -20,6 +20,7 @@ cut; what was cut says so.
     html_pages    templates, and what they may call
     page_server   routes and limits, from start to end
     api/          the operations, one module a subject
+    pages/        the HTML pages, one module a subject
     templates/    HTML for people who read without scripts
     assets/       the style sheet and our own small modules for what lives
 

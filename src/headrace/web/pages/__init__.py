@@ -1,0 +1,11 @@
+"""The HTML pages, one module a subject: which operations each page asks, and the template that it fills.
+
+Does not cover: reading (web.api), or how templates are filled (web.html_pages).
+"""
+
+from __future__ import annotations
+
+from headrace.web.pages.html_page import HtmlPage
+from headrace.web.pages.run_pages import RUN_PAGES
+
+PAGES: tuple[HtmlPage, ...] = (*RUN_PAGES,)
