@@ -90,6 +90,7 @@ async def test_a_parent_gets_the_failure_of_its_child_with_the_fields_that_a_cal
         assert "Traceback" in reason
 
 
+@pytest.mark.usefixtures("small_warden")
 async def test_a_child_that_kills_the_worker_it_shares_with_its_parent_ends_with_it(tmp_path):
     log = tmp_path / "log"
     async with engine_at(tmp_path / "a.run", "process") as engine:

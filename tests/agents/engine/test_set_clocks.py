@@ -29,6 +29,7 @@ async def until(run, state):
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.usefixtures("small_warden")
 @pytest.mark.parametrize("isolation", ["inline", "process"])
 async def test_a_sleeper_wakes_after_its_time_though_the_clock_was_set_back(tmp_path, set_clock, isolation):
     async with Engine(tmp_path / "a.run", isolation=isolation, slots=1) as engine, asyncio.timeout(90):

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from headrace import Engine
 from tests.agents.engine import edge_functions
 
@@ -65,6 +67,7 @@ async def stuck_in(engine: Engine, function: str) -> list[tuple[int | None, str]
     return [(event.run, event.reason) for event in events if f"in {function}" in event.reason]
 
 
+@pytest.mark.usefixtures("small_warden")
 async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):
     over = tmp_path / "over"
     async with Engine(tmp_path / "a.run", memory="+400MB", slots=3, stuck_after_s=1.0) as engine:

@@ -277,9 +277,9 @@ async def test_a_worker_near_its_limit_is_told_of_in_time_to_lend_it_more():
         assert await running == TaskDone(1, b"taken")
 
 
-async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
+async def test_forty_deaths_in_a_row_leave_the_others_alone(pool):
     other = asyncio.ensure_future(run_in(pool, entries.wait, b"1.5", LIMIT))
-    for _ in range(50):
+    for _ in range(20):
         assert isinstance(await run_in(pool, entries.take_bytearrays, b"", 20 * MB), TaskOutOfMemory)
         assert (await run_in(pool, entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
     assert isinstance(await other, TaskDone)
