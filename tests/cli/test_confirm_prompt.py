@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from headrace import AgentList, Job, Model, QuestionFreeText, Survey
+from headrace import AgentList, FileStore, Job, Model, QuestionFreeText, Scenario, Survey
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.cli.forked import Forks, headrace
 from tests.cli.terminals import in_terminal
 from tests.models.server import HostileServer
+from tests.pictures import png
 
 SECRET = "a-victim's-secret-0123456789"  # must not be sent
 VARIABLE = "AWS_SECRET_ACCESS_KEY"
@@ -92,3 +93,18 @@ def test_what_this_user_ran_is_resumed_without_a_question(server: HostileServer,
     assert in_terminal("resume", "a.run", cwd=tmp_path).returncode == 0
     assert kept_budgets(tmp_path / "a.run").memory == "90%"
     assert json.loads(headrace(tmp_path, "status", "a.run", "--json").stdout)["interviews"] == 4
+
+
+def test_interviews_that_failed_and_are_asked_again_are_counted_as_left(
+    server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: None
+):
+    path = tmp_path / "a.run"
+    with monkeypatch.context() as there:
+        there.setenv("HEADRACE_HOME", str(tmp_path / "elsewhere"))
+        picture = FileStore(png(tmp_path / "a.png"))
+        Path(picture.path).unlink()
+        asked = Survey([QuestionFreeText(question_name="q", question_text="{{ scenario.p }} {{ agent.n }}?")])
+        model = Model("m", base_url=server.url, service_name="openai_compatible")
+        asked.by(AgentList.from_list("n", range(3))).by(Scenario({"p": picture})).by(model).run(path).close()
+    refused = headrace(tmp_path, "resume", "a.run")
+    assert "up to 3 calls left" in refused.stderr

@@ -3,15 +3,29 @@
 import base64
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace import FileStore, Job, Model, QuestionFreeText, QuestionMultipleChoice, Scenario, ScenarioList, Survey
+from headrace import (
+    FileStore,
+    Job,
+    Model,
+    QuestionCompute,
+    QuestionFreeText,
+    QuestionFunctional,
+    QuestionMultipleChoice,
+    Scenario,
+    ScenarioList,
+    Survey,
+)
 from headrace.errors import SurveyError
 from headrace.models.provider import Request
+from headrace.store.run_file.merging.merging import merge_run_files
+from headrace.store.whole_files import verify
 from headrace.survey.files import file_text
 from headrace.survey.record import Cause
 from tests.models.server import HostileServer
@@ -283,3 +297,44 @@ def test_the_text_of_an_embedded_pdf_is_read_from_the_run_file(tmp_path: Path, m
     (tmp_path / "a.pdf").unlink()
     with job.run(tmp_path / "a.run") as results:
         assert results[1].answer["q"].startswith("First page")
+
+
+def test_a_computed_question_does_not_read_a_text_on_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    threads: list[str] = []
+    read = file_text._read
+
+    def noted(file: FileStore) -> str:
+        threads.append(threading.current_thread().name)
+        return read(file)
+
+    monkeypatch.setattr(file_text, "_read", noted)
+    reports = [tmp_path / name for name in ("a.txt", "b.txt")]
+    for path in reports:
+        path.write_text(f"{path.stem} words")
+    scenarios = ScenarioList(Scenario({"report": FileStore(path)}) for path in reports)
+    computed = QuestionCompute(question_name="c", question_text="{{ scenario.report.text|upper }}")
+    with Survey([computed]).by(scenarios).by(Model("test")).run(tmp_path / "a.run") as results:
+        assert [result.answer["c"] for result in results] == ["A WORDS", "B WORDS"]
+    # The first when the job is checked, by whoever runs it.
+    assert [name.partition("_")[0] for name in threads] == [threading.current_thread().name, "asyncio"]
+    shout = QuestionFunctional(question_name="f", func=lambda scenario, _: scenario["report"].text.upper())
+    with Survey([shout]).by(scenarios).by(Model("test")).run(tmp_path / "b.run") as results:
+        assert [result.answer["f"] for result in results] == ["A WORDS", "B WORDS"]
+
+
+def test_a_merged_file_has_the_embedded_files_and_verify_looks_at_them(server: HostileServer, tmp_path: Path):
+    (tmp_path / "pets").mkdir()
+    pictures = photos(tmp_path / "pets", 3, filler_bytes=500_000)
+    paths = [tmp_path / f"{n}.run" for n in range(3)]
+    for path, chosen in zip(paths, (pictures[:2], pictures[1:]), strict=False):
+        Survey([LOOK]).by(chosen).by(a_model(server)).run(path, embed=True, cache=False, limit=1).close()
+    shutil.rmtree(tmp_path / "pets")
+    merge_run_files(paths[:2], paths[2])
+    assert verify(paths[2]).findings == {}
+    assert stored_bytes(paths[2]) == sum(each["photo"].size for each in pictures)
+    with Survey([LOOK]).by(pictures).by(a_model(server)).run(paths[2], cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good"] * 3
+    with closing(sqlite3.connect(paths[2])) as connection, connection:
+        connection.execute("UPDATE embedded_parts SET content = zeroblob(length(content)) WHERE part = 0")
+        connection.execute("DELETE FROM embedded_parts WHERE digest = ?", (pictures[0]["photo"].digest,))
+    assert verify(paths[2]).findings["embedded files"].count == 3

@@ -53,12 +53,14 @@ def _lines(job: Job, path: Path, permissions: Permissions) -> list[str]:
     with Results.open(path) as results:
         stats = results.stats()
     left = max(0, permissions.confirmed.interviews - stats.interviews)
+    # Of those that failed, the ones that an outside cause made fail are asked again; with --retry-failed all are.
+    up_to, left = ("up to ", left + stats.failed) if stats.failed else ("", left)
     asked = sum(not asked.is_derived for asked in asked_questions(job.survey))
     contacts = dict.fromkeys(map(described, permissions.unconfirmed))
     budgets = budgets_text(permissions.budgets, stats) or "none"
     return [
         *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
-        f"{counted(left * asked, 'call')} left; budgets: {budgets}",
+        f"{up_to}{counted(left * asked, 'call')} left; budgets: {budgets}",
         *(
             showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding)
             for price in permissions.confirmed.prices

@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.display import counted
 from headrace.errors import FileUnusable, InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
@@ -49,6 +49,7 @@ from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, rep
 _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
+_Made = TypeVar("_Made")
 _MOST_AT_ONCE = 20  # questions of one interview
 _MOST_TEXTS = 100  # of files, in one prompt
 # Looking a member up in its enum costs more than using it.
@@ -232,11 +233,14 @@ class Interviewer:
         if interview.functions is not None:
             interview.context["agent"] = interview.functions.fields  # as rules know the agent
         try:
-            if not self._is_always_asked[asked.position] and self._is_settled(interview, asked, record):
+            if not self._is_always_asked[asked.position] and await _with_texts(
+                lambda: self._is_settled(interview, asked, record)
+            ):
                 return self._keep(interview, record)
             if interview.functions is not None and self._is_answered(interview.functions, interview, asked, record):
                 return self._keep(interview, record)
-            record.prompt, question, files = await self._write(interview, asked)
+            written = await _with_texts(lambda: asked.write(interview.context, interview.given.ordinal))
+            record.prompt, question, files = written
             reason = await self._call(interview, asked, record, question, files)
             if reason is not None:
                 await self._ask_again(interview, asked, record, question, files, reason)
@@ -255,16 +259,6 @@ class Interviewer:
             _fail(record, Cause.UNAVAILABLE, error.message)
         record.took_ms = int((time.monotonic() - started_s) * 1000)
         return self._keep(interview, record)
-
-    async def _write(self, interview: InterviewInProgress, asked: AskedQuestion) -> tuple[str, Question, PromptFiles]:
-        """The question's prompt. Texts of files that it needs are read in a thread, and it is written again."""
-        for _ in range(_MOST_TEXTS):
-            try:
-                with NOT_WAITING:
-                    return asked.write(interview.context, interview.given.ordinal)
-            except TextNeeded as needed:
-                await asyncio.to_thread(needed.load)
-        raise CannotRender(f"it needs the texts of more than {_MOST_TEXTS} files, or longer ones than can be held")
 
     async def _call(
         self,
@@ -439,3 +433,16 @@ def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
 def _storable(message: str) -> str:
     """A message that can be stored, whatever it quotes."""
     return repair_text(message[:_LONGEST_MESSAGE])[0]
+
+
+async def _with_texts(make: Callable[[], _Made]) -> _Made:
+    """What a function makes, such as a prompt. Texts of files that it needs are read in a thread, and it is called
+    again.
+    """
+    for _ in range(_MOST_TEXTS):
+        try:
+            with NOT_WAITING:
+                return make()
+        except TextNeeded as needed:
+            await asyncio.to_thread(needed.load)
+    raise CannotRender(f"it needs the texts of more than {_MOST_TEXTS} files, or longer ones than can be held")

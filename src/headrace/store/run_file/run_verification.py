@@ -46,6 +46,7 @@ from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_history import damaged_points
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta
+from headrace.store.run_file.stored_job.embedded_files import damaged_files
 from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
 from headrace.store.verification import Verification
 from headrace.survey.record import Detail, decode_record
@@ -76,6 +77,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
         if (text := header.keeping.totals) is not None:
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
+    found.attempt("embedded files", lambda: _check_embedded(connection, found))
     found.attempt("memory history", lambda: _check_history(connection, found))
     return found
 
@@ -226,3 +228,10 @@ def _check_pending(connection: apsw.Connection, found: Verification) -> None:
 def _check_history(connection: apsw.Connection, found: Verification) -> None:
     if lost := damaged_points(connection):
         found.note("memory history", f"{lost} points are not as they were written; runs and results do not need them")
+
+
+def _check_embedded(connection: apsw.Connection, found: Verification) -> None:
+    for digest in damaged_files(connection):
+        found.note(
+            "embedded files", f"{digest[:12]} is not as it was written; runs read it from its path, or not at all"
+        )

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from headrace.errors import SurveyError
 from headrace.survey.agent import INSTRUCTION, NAME
+from headrace.survey.files.file_text import NOT_WAITING
 from headrace.survey.people.agent_settings import SETTINGS
 from headrace.survey.questions.base import Derivation, Question, Schema, as_example
 from headrace.survey.questions.json_answers import as_list
@@ -117,7 +118,8 @@ class QuestionFunctional(ComputedQuestion):
     def derive(self, given: Derivation) -> Any:
         traits = {name: value for name, value in given.context["agent"].items() if name not in _NOT_TRAITS}
         try:
-            answer = self.func(dict(given.context["scenario"]), traits)
+            with NOT_WAITING.lifted():
+                answer = self.func(dict(given.context["scenario"]), traits)
         except MemoryError:
             raise  # it says nothing about the function
         except Exception as error:

@@ -21,6 +21,7 @@ from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.merging.merge_source import MergeSource
 from headrace.store.transactions import transaction
 from headrace.survey.model import Model
+from headrace.survey.values import without_paths
 
 Places: TypeAlias = Callable[[int], int]  # the place in the joined list of a row of the added one
 _BATCH = 2_000
@@ -81,7 +82,7 @@ def rows_digest(connection: apsw.Connection, table: str, settings: str | None) -
     """The digest of a list, as a program's own list of the same rows has it."""
     found = hashlib.blake2b(digest_size=16)
     for (fields,) in connection.execute(f"SELECT fields FROM {table} ORDER BY position"):
-        found.update(fields.encode() + b"\n")
+        found.update(without_paths(fields.encode()) + b"\n")
     return digest(found.hexdigest().encode() + settings.encode()) if settings else found.hexdigest()
 
 
@@ -130,4 +131,4 @@ def _model_keys(rows: list[str]) -> Iterator[tuple[bytes, int]]:
 
 
 def _key(fields: str) -> bytes:
-    return hashlib.blake2b(fields.encode(), digest_size=16).digest()
+    return hashlib.blake2b(without_paths(fields.encode()), digest_size=16).digest()

@@ -36,6 +36,7 @@ from headrace.store.run_file.stored_job.creation import (
     write_identity,
     write_plan_check,
 )
+from headrace.store.run_file.stored_job.embedded_files import add_embedded
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
 from headrace.store.transactions import transaction
 from headrace.survey.record import Usage, decode_record, encode_detail
@@ -95,6 +96,7 @@ class _NewFile:
         self._grown.check_is_same_survey(source)
         mapping = self._grown.add(source)
         self._add_kinds(source)
+        add_embedded(self._connection, source.connection)
         shares_runs = self._add_runs(source)
         taken = self._add_interviews(source, mapping)
         self._add_pending(source, mapping)
@@ -133,6 +135,7 @@ class _NewFile:
         for table in LISTS:
             rows = ((at, fields, fields_checksum(at, fields.encode())) for at, fields in first.list_rows(table))
             self._copy(table, rows)
+        add_embedded(connection, first.connection)
         for batch in _batches(first.interviews()):
             with transaction(connection):
                 for row in batch:

@@ -16,11 +16,12 @@ import apsw
 
 from headrace.errors import FileUnusable
 from headrace.plan.job import Job
+from headrace.store.contents import raw_rows
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.run_schema import add_embedded_files, has_embedded_files
 from headrace.store.transactions import transaction
-from headrace.survey.files.checked_file import blocks_of
+from headrace.survey.files.checked_file import blocks_of, new_digest
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.values import decode_fields
 
@@ -59,6 +60,35 @@ def _embed(live: LiveFile, file: FileStore, pause: Callable[[], None]) -> None:
         connection.execute("DELETE FROM embedded_parts WHERE digest = ?", (file.digest,))
     else:
         connection.execute("INSERT INTO embedded VALUES(?, ?)", (file.digest, file.size))
+
+
+def add_embedded(connection: apsw.Connection, source: apsw.Connection) -> None:
+    """Copy the files that another run file holds whole and this one does not, part by part."""
+    if not has_embedded_files(source):
+        return
+    add_embedded_files(connection)
+    for digest, size in raw_rows(source, "SELECT digest, bytes FROM embedded"):
+        if connection.execute("SELECT 1 FROM embedded WHERE digest = ?", (digest,)).fetchone():
+            continue
+        with transaction(connection):
+            parts = raw_rows(source, "SELECT digest, part, content FROM embedded_parts WHERE digest = ?", (digest,))
+            connection.executemany("INSERT INTO embedded_parts VALUES(?, ?, ?)", parts)
+            connection.execute("INSERT INTO embedded VALUES(?, ?)", (digest, size))
+
+
+def damaged_files(connection: apsw.Connection) -> Iterator[str]:
+    """The digests of embedded files whose parts are not those that were written; each part is read."""
+    if not has_embedded_files(connection):
+        return
+    for digest, size in raw_rows(connection, "SELECT digest, bytes FROM embedded"):
+        found, length = new_digest(), 0
+        sql = "SELECT content FROM embedded_parts WHERE digest = ? ORDER BY part"
+        for (content,) in raw_rows(connection, sql, (digest,)):
+            if isinstance(content, bytes):
+                found.update(content)
+                length += len(content)
+        if (length, found.hexdigest()) != (size, digest):
+            yield str(digest)
 
 
 def _files_in(value: Any) -> Iterator[FileStore]:
