@@ -11,7 +11,15 @@ from benchmarks.fuzz import bases, play
 ONCE_FAILED = [4_233, 6_589, 643]
 
 
-@pytest.mark.parametrize("seeds", [range(40), range(1_000, 1_040), ONCE_FAILED], ids=["0", "1000", "once failed"])
+SEEDS = 80
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    share: float = metafunc.config.getoption("examples")
+    metafunc.parametrize("seeds", [range(round(SEEDS * share)), ONCE_FAILED], ids=["first", "once failed"])
+
+
+@pytest.mark.hypothesis  # its examples are drawn by ourselves, and `.ci/run` tries all of them, too
 def test_a_changed_file_opens_right_or_is_refused_in_our_words(tmp_path: Path, seeds: Sequence[int]) -> None:
     outcomes = list(play(iter(seeds), bases(tmp_path), tmp_path))
     assert len(outcomes) == len(seeds)
