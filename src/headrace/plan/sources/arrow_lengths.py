@@ -56,7 +56,7 @@ def _messages(file: int, size: int, places: Iterator[int]) -> Iterator[tuple[int
     """The kind of each message, and how many bytes its packed buffers have once they are unpacked."""
     for place in places:
         metadata, body = _metadata(file, place, size)
-        message = _Table.root(metadata)
+        message = _FlatTable.root(metadata)
         kind, header = message.byte(_MESSAGE_KIND), message.table(_MESSAGE_HEADER)
         batch = header.table(_DICTIONARY_DATA) if header and kind == _DICTIONARY else header
         if batch is None or kind not in (_DICTIONARY, _BATCH) or batch.table(_BATCH_COMPRESSION) is None:
@@ -75,7 +75,7 @@ def _unpacked_bytes(file: int, body: int, offset: int, length: int) -> int:
 def _in_file(file: int, size: int) -> Iterator[int]:
     """Where the messages begin, as the footer has it."""
     (length,) = struct.unpack("<i", os.pread(file, 4, size - _FOOTER_END))
-    footer = _Table.root(_read(file, size - _FOOTER_END - length, length, size))
+    footer = _FlatTable.root(_read(file, size - _FOOTER_END - length, length, size))
     for field in (_FOOTER_DICTIONARIES, _FOOTER_BATCHES):
         yield from (offset for offset, _, _ in footer.triples(field))
 
@@ -87,7 +87,7 @@ def _in_stream(file: int, size: int) -> Iterator[int]:
         if not metadata:
             return
         yield place
-        place = body + _Table.root(metadata).long(_MESSAGE_BODY_BYTES)
+        place = body + _FlatTable.root(metadata).long(_MESSAGE_BODY_BYTES)
 
 
 def _metadata(file: int, place: int, size: int) -> tuple[bytes, int]:
@@ -104,7 +104,7 @@ def _read(file: int, place: int, length: int, size: int) -> bytes:
     return os.pread(file, length, place)
 
 
-class _Table:
+class _FlatTable:
     """A table of flatbuffers: what lies at a place in bytes, its fields by their numbers."""
 
     def __init__(self, held: bytes, place: int) -> None:
@@ -113,7 +113,7 @@ class _Table:
         self._fields_bytes = self._number("<H", self._fields)
 
     @classmethod
-    def root(cls, held: bytes) -> _Table:
+    def root(cls, held: bytes) -> _FlatTable:
         return cls(held, struct.unpack_from("<I", held, 0)[0])
 
     def byte(self, field: int) -> int:
@@ -124,9 +124,9 @@ class _Table:
         at = self._at(field)
         return max(0, self._number("<q", at)) if at else 0
 
-    def table(self, field: int) -> _Table | None:
+    def table(self, field: int) -> _FlatTable | None:
         at = self._at(field)
-        return _Table(self._held, at + self._number("<I", at)) if at else None
+        return _FlatTable(self._held, at + self._number("<I", at)) if at else None
 
     def pairs(self, field: int) -> Iterator[tuple[int, int]]:
         """Offset and length of each buffer."""
