@@ -6,8 +6,8 @@ import pytest
 
 from headrace import Agent, AgentList, FileStore, Model, QuestionFreeText, ScenarioList, Survey
 from headrace.errors import ListError
+from headrace.plan.rows import joined_lists
 from headrace.plan.rows.derived import DerivedRows
-from headrace.plan.rows.row_order import _SORTED_TOGETHER
 
 LEFT = ScenarioList([{"k": 1, "a": "x"}, {"k": 2, "a": "y"}, {"k": 2, "a": "z"}, {"k": 4, "a": "w"}, {"a": "none"}])
 RIGHT = ScenarioList(
@@ -69,14 +69,33 @@ def test_lists_are_joined_as_in_sql():
         LEFT.inner_join([{"k": 1}], by="k")
 
 
-def test_long_lists_are_joined_on_disk_in_the_order_of_the_first():
-    count = _SORTED_TOGETHER + 5_000
+@pytest.mark.parametrize("held_bytes", [32_000_000, 1_000])
+def test_long_lists_are_joined_in_the_order_of_the_first(held_bytes, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(joined_lists, "_HELD_BYTES", held_bytes)
+    monkeypatch.setattr(joined_lists, "_AHEAD_BYTES", 1_000)
+    count = 12_000
     left = ScenarioList({"k": (n * 7) % count, "n": n} for n in range(count))
     right = ScenarioList({"k": n, "half": n / 2} for n in range(0, count, 3))
     joined = left.inner_join(right, by="k")
     assert len(joined) == len(right)
     assert all(row["half"] == row["k"] / 2 and row["k"] == row["n"] * 7 % count for row in joined.head(100))
     assert [row["n"] for row in joined.head(50)] == sorted(row["n"] for row in joined.head(50))
+
+
+@pytest.mark.parametrize("kind", ["inner_join", "left_join", "right_join"])
+@pytest.mark.parametrize("ahead_bytes", [500_000, 0])
+def test_a_join_is_the_same_in_memory_and_on_disk(kind, ahead_bytes, monkeypatch: pytest.MonkeyPatch):
+    left = ScenarioList({"k": n % 7 or None, "t": "é" * (n % 3), "n": n} for n in range(40))
+    right = ScenarioList({"k": n % 9 / 1, "m": [n], "n": -n} for n in range(30))
+    in_memory = getattr(left, kind)(right, by="k").to_dicts()
+    monkeypatch.setattr(joined_lists, "_HELD_BYTES", 300)
+    monkeypatch.setattr(joined_lists, "_AHEAD_BYTES", ahead_bytes)
+    assert getattr(left, kind)(right, by="k").to_dicts() == in_memory
+    frames = left.to_pandas().merge(right.to_pandas().dropna(), on="k", how=kind.removesuffix("_join"))
+    if kind == "inner_join":
+        assert [(row["n"], row["m"][0]) for row in in_memory] == [
+            (n, int(str(m).strip("[]"))) for n, m in zip(frames["n_x"], frames["m"], strict=True)
+        ]
 
 
 def test_agents_are_joined_by_name_and_keep_their_own():

@@ -18,14 +18,14 @@ def people(tmp_path):
 @pytest.fixture
 def rows_read(monkeypatch):
     """How many rows were read from files."""
-    count, rows = [0], CsvSource.rows
+    count, fields = [0], CsvSource.fields
 
     def counted(source, first=0):
-        for row in rows(source, first):
+        for row in fields(source, first):
             count[0] += 1
             yield row
 
-    monkeypatch.setattr(CsvSource, "rows", counted)
+    monkeypatch.setattr(CsvSource, "fields", counted)
     return lambda: count[0]
 
 
@@ -40,6 +40,14 @@ def test_verbs_upon_verbs_read_as_far_as_is_asked(people, rows_read):
     assert rows_read() <= 600
     assert len(chosen) == 2_500
     assert rows_read() <= 5_600
+
+
+def test_joins_and_unique_give_what_they_have_before_the_list_is_read(people, rows_read):
+    lands = ScenarioList([{"city": "Oslo", "land": "Norway"}])
+    for made in (people.left_join(lands, by="city"), people.inner_join(lands, by="city"), people.unique()):
+        before = rows_read()
+        assert len(made.head(3).to_dicts()) == 3
+        assert rows_read() - before < 5_000
 
 
 def test_what_needs_all_rows_takes_one_pass(people, rows_read):

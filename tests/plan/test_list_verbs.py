@@ -11,6 +11,7 @@ import pytest
 from headrace import Agent, AgentList, Job, Model, ModelList, QuestionFreeText, Scenario, ScenarioList, Survey
 from headrace.errors import ExpressionError, ListError
 from headrace.plan.rows import row_order
+from headrace.plan.rows import spool as spool_module
 from headrace.plan.rows.spool import Spool
 
 survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
@@ -77,7 +78,8 @@ def test_rows_of_any_length_are_found_by_position():
         assert len(next(spool.rows(position))) == len('{"text":""}') + size
 
 
-def test_marks_stay_few_however_long_the_list_is():
+def test_marks_stay_few_however_long_the_list_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(spool_module, "_MOST_MARKS", 4096)
     spool = Spool(({"n": n} for n in range(70_000)), "scenario")
     for position in (0, 1, 4095, 4096, 33_333, 69_999):
         assert spool.row(position) == b'{"n":%d}' % position
@@ -194,6 +196,29 @@ def test_lists_in_a_field_become_rows():
     with pytest.raises(ListError, match="'a' has 2, 'b' has 1 items"):
         len(ScenarioList([{"a": [1, 2], "b": [1]}]).expand("a", "b"))
     assert AgentList([Agent({"a": [1, 2]}, name="x")]).expand("a").names == ["x", "x"]
+
+
+def test_a_list_grows_by_addition_without_being_copied(monkeypatch: pytest.MonkeyPatch):
+    listed, agents = ScenarioList([{"n": 0}]), AgentList([Agent({"n": 0})])
+    with monkeypatch.context() as patched:
+        patched.setattr(Spool, "_copy", None)
+        for n in range(1, 300):
+            listed, agents = listed + Scenario(n=n), agents + Agent({"n": n})
+    assert ns(listed) == [agent.traits["n"] for agent in agents] == list(range(300))
+    assert listed.digest == ScenarioList({"n": n} for n in range(300)).digest
+    one, two = cities + Scenario(n=4), cities + Scenario(n=5)
+    assert (ns(one), ns(two), ns(cities)) == ([1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3])
+
+
+def test_added_agents_keep_their_own_codebooks():
+    plain = AgentList([Agent({"age": 1}), Agent({"age": 2})]).filter("age > 1")
+    shared = AgentList([Agent({"age": 3})], codebook={"age": "Years"})
+    other = Agent({"age": 4}, codebook={"age": "Age"})
+    for made in (plain + shared + other, plain + (shared + other)):
+        assert [dict(agent.codebook) for agent in made] == [{}, {"age": "Years"}, {"age": "Age"}]
+    assert [dict(agent.codebook) for agent in shared + plain] == [{"age": "Years"}, {}]
+    plain.append(other)
+    assert [dict(agent.codebook) for agent in plain] == [{}, {"age": "Age"}]
 
 
 def test_appending_does_not_change_what_was_taken_before():

@@ -52,6 +52,16 @@ def test_more_rows_than_are_sorted_together_are_grouped_too():
     assert numbers.tally("n", output="dict", top_n=2) == {0: 5, 1: 5}
 
 
+@pytest.mark.parametrize("most_seen", [1, 10, 7_000])
+def test_more_different_rows_than_are_held_in_memory_are_found(most_seen, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(row_groups, "_MOST_SEEN", most_seen)
+    rows = [{"n": n * 31 % 700, "t": "long enough to be digested " * (n % 2)} for n in range(3_000)]
+    equal = [{"t": "", "n": 0.0}, {"n": 31, "none": None, "t": rows[1]["t"]}]
+    other = [{"n": True}, {"n": 1}, {"n": "1"}, {"n": None}]
+    expected = [*{(row["n"], row["t"]): row for row in rows}.values(), *other]
+    assert [dict(row) for row in ScenarioList([*rows, *equal, *other]).unique()] == expected
+
+
 def test_names_that_a_text_cannot_write_are_changed():
     odd = ScenarioList([{"Review Text": "good", "City": "Oslo"}])
     assert dict(odd.give_valid_names()[0]) == {"review_text": "good", "City": "Oslo"}

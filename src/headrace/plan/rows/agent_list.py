@@ -17,7 +17,7 @@ from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import snake_names
 from headrace.plan.rows.joined_lists import JoinKind
 from headrace.plan.rows.list_readers import AgentParts, OpenRows
-from headrace.plan.rows.row_list import RowList
+from headrace.plan.rows.row_list import Change, RowList
 from headrace.plan.rows.scenario_list import ScenarioList
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
@@ -286,10 +286,17 @@ class AgentList(RowList[Agent]):
 
     def extend(self, items: Iterable[Agent]) -> None:
         """Add agents to this list, at its end."""
-        self.settings = SettingsTable(self.settings.entries)  # a snapshot keeps the table it has
+        entries = self.settings.entries or ((PLAIN,) if len(self) else ())  # the first entry is that of its agents
+        self.settings = SettingsTable(entries)  # a snapshot keeps the table it has
         super().extend(items)
         self.source.census.forget(SETTINGS)
         self._digest = None
+
+    def __add__(self, other: Any) -> Self:
+        made = self.snapshot()
+        made._shared = PLAIN  # this list's codebook and template are its own agents'
+        made.extend(self._given(other))
+        return made
 
     @classmethod
     def _read(cls, open_rows: OpenRows, parts: AgentParts) -> Self:
@@ -307,9 +314,11 @@ class AgentList(RowList[Agent]):
         warn_of_misspelt(codebook or {}, listed.field_names)
         return listed if instructions is None else cls(_with(listed, instruction=instructions))
 
-    def _each(self, change: Callable[[Agent], Agent], field_names: Collection[str] | None = None) -> Self:
-        # The new list holds the settings of its own agents, which only a pass can tell.
-        return self._made(map(change, self.copies())) if self.settings.to_row() else super()._each(change, field_names)
+    def _each(self, change: Change, field_names: Collection[str] | None = None) -> Self:
+        by_agent = cast("Callable[[Agent], Agent]", change)
+        if self.settings.to_row():  # the new list holds the settings of its own agents, which only a pass can tell
+            return self._made(map(by_agent, self.copies()))
+        return self._derived(lambda rows: (by_agent(self._item(fields)).to_fields() for fields in rows), field_names)
 
     def _deriving(self, make: Callable[[], Iterable[Fields]], field_names: Collection[str] | None) -> Self:
         if self.settings.to_row():

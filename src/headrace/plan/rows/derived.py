@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
 from headrace.plan.rows.spool import Spool
-from headrace.plan.sources.row_source import RowSource
+from headrace.plan.sources.row_source import FieldSource, RowSource
 from headrace.survey.values import Fields, UnusableValue, decode_fields, encode_fields
 
 _DEEPEST = 40  # generators one inside the other; Python's own bound is a thousand calls
@@ -57,9 +57,10 @@ class DerivedRows:
     def rows(self, first: int = 0) -> Iterator[bytes]:
         return self._stream() if self._spool is None and first == 0 else self.spooled().rows(first)
 
-    def fields(self) -> Iterator[Fields]:
+    def fields(self, first: int = 0) -> Iterator[Fields]:
         """The rows as a verb takes them: without being encoded between one verb and the next."""
-        return iter(self._make()) if self._spool is None else map(decode_fields, self._spool.rows())
+        is_made = self._spool is None and first == 0
+        return iter(self._make()) if is_made else map(decode_fields, self.spooled().rows(first))
 
     def spooled(self) -> Spool:
         if self._spool is None:
@@ -74,8 +75,9 @@ class DerivedRows:
                 raise ListError(f"{self._what} {position}: {error.message}", fix=error.fix) from None
 
 
-def fields_of(source: RowSource) -> Iterator[Fields]:
-    return source.fields() if isinstance(source, DerivedRows) else map(decode_fields, source.rows())
+def fields_of(source: RowSource, first: int = 0) -> Iterator[Fields]:
+    """The rows of a source as dicts, from this position on."""
+    return source.fields(first) if isinstance(source, FieldSource) else map(decode_fields, source.rows(first))
 
 
 def depth_of(source: RowSource) -> int:

@@ -1,21 +1,28 @@
 """Joins two lists by the values of fields: `inner_join`, `left_join` and `right_join`, as SQL does, in bounded memory.
 
-Both lists are sorted by these values, on disk where they are long (row_order), and read side by side; the joined rows
-come in the order of the list that is kept. Each pair of rows with equal values makes a row. None equals nothing.
+The rows of the list that is kept come one by one, in their order, each with its partners in theirs: the first pair is
+there as soon as the other list is read. That list is held by its keys in RAM up to 32 MB, beyond that in a temporary
+SQLite table. Each pair of rows with equal values makes a row. None equals nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from enum import Enum
-from itertools import groupby
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.plan.rows.row_order import comparable, in_order
-from headrace.plan.rows.spool import Spool
-from headrace.survey.values import Fields, decode_fields, encode_fields, encode_value
+from headrace.plan.rows.row_order import comparable
+from headrace.survey.values import Fields, decode_fields, encode_fields
 
-_ROW, _PLACE, _RANK = "row", "place", "rank"
-_NONE = b""  # the key of a row that equals no other; no JSON is empty
+if TYPE_CHECKING:
+    from headrace.store.scratch.scratch_table import ScratchTable
+
+_HELD_BYTES, _AHEAD_BYTES = 32_000_000, 500_000
+_OVERHEAD_BYTES = 250  # of the objects that hold a row and its key
+_Key: TypeAlias = Callable[[Fields], bytes | None]
 
 
 class JoinKind(Enum):
@@ -38,49 +45,77 @@ def joined_rows(
     Where both rows have another field, the left one's value counts.
     """
     gaps: Fields = dict.fromkeys([*names[0], *names[1]])
-
-    def pairs() -> Iterator[bytes]:
-        for ours, theirs in _matches(_keyed(left, by), _keyed(right, by), kind):
-            row: Fields = {**gaps, **(theirs[_ROW] if theirs else {}), **(ours[_ROW] if ours else {})}
-            places = [held[_PLACE] if held else -1 for held in (ours, theirs)]
-            rank = places[::-1] if kind is JoinKind.RIGHT else places
-            yield encode_fields({_ROW: row, _RANK: rank})[0]
-
-    return (decode_fields(row)[_ROW] for row in in_order(pairs(), lambda held: held[_RANK], reverse=False))
-
-
-def _matches(
-    left: Iterator[tuple[bytes, Iterator[Fields]]], right: Iterator[tuple[bytes, Iterator[Fields]]], kind: JoinKind
-) -> Iterator[tuple[Fields | None, Fields | None]]:
-    """The pairs of rows under equal keys, and the rows alone that this kind of join keeps."""
-    ours, theirs = next(left, None), next(right, None)
-    while ours is not None or theirs is not None:
-        if theirs is None or (ours is not None and (ours[0] < theirs[0] or ours[0] == _NONE)):
-            assert ours is not None
-            if kind is JoinKind.LEFT:
-                yield from ((row, None) for row in ours[1])
-            ours = next(left, None)
-        elif ours is None or theirs[0] < ours[0] or theirs[0] == _NONE:
-            if kind is JoinKind.RIGHT:
-                yield from ((None, row) for row in theirs[1])
-            theirs = next(right, None)
-        else:
-            partners = Spool(theirs[1], "row")  # read again for each of ours, and there may be many
-            for row in ours[1]:
-                yield from ((row, decode_fields(partner)) for partner in partners.rows())
-            ours, theirs = next(left, None), next(right, None)
+    key, is_right = _key_of(by), kind is JoinKind.RIGHT
+    kept, others = (right, left) if is_right else (left, right)
+    kept, wanted = _keys_ahead(iter(kept), key)
+    with closing(_Partners(_keyed(others, key, wanted))) as partners:
+        for fields in kept:
+            is_alone = kind is not JoinKind.INNER
+            for row in partners.of(key(fields)):
+                is_alone, partner = False, decode_fields(row)
+                yield {**gaps, **fields, **partner} if is_right else {**gaps, **partner, **fields}
+            if is_alone:
+                yield {**gaps, **fields}
 
 
-def _keyed(rows: Iterable[Fields], by: Sequence[str]) -> Iterator[tuple[bytes, Iterator[Fields]]]:
-    """The rows by their keys in order, each with its place."""
-    placed = (encode_fields({_ROW: fields, _PLACE: place})[0] for place, fields in enumerate(rows))
-    key = _key_of(by)
-    return groupby(map(decode_fields, in_order(placed, key, reverse=False)), key)
+class _Partners:
+    """Rows by their keys, in RAM or in a temporary table."""
+
+    def __init__(self, rows: Iterator[tuple[bytes, bytes]]) -> None:
+        self._held: dict[bytes, list[bytes]] = {}
+        self._table: ScratchTable | None = None
+        held_bytes = 0
+        for key, row in rows:
+            self._held.setdefault(key, []).append(row)
+            held_bytes += len(key) + len(row) + _OVERHEAD_BYTES
+            if held_bytes > _HELD_BYTES:
+                self._table = self._moved(rows)
+
+    def of(self, key: bytes | None) -> Iterable[bytes | str]:
+        if key is None:
+            return ()
+        if self._table is None:
+            return self._held.get(key, ())
+        return (row for _, row in self._table.matching((key.decode(),)))
+
+    def close(self) -> None:
+        if self._table is not None:
+            self._table.close()
+
+    def _moved(self, more: Iterator[tuple[bytes, bytes]]) -> ScratchTable:
+        """A table of the rows so far, which are let go, and of the others."""
+        from headrace.store.queries.query_clock import QueryClock
+        from headrace.store.scratch.scratch_table import ScratchTable
+
+        table = ScratchTable(2, QueryClock(math.inf))
+        table.add((key.decode(), row.decode()) for key, rows in self._held.items() for row in rows)
+        self._held.clear()
+        table.add((key.decode(), row.decode()) for key, row in more)
+        table.index(1)
+        return table
 
 
-def _key_of(by: Sequence[str]) -> Callable[[Fields], bytes]:
-    def key(held: Fields) -> bytes:
-        values = [comparable(held[_ROW].get(name)) for name in by]
-        return _NONE if None in values else encode_value(values)
+def _keys_ahead(rows: Iterator[Fields], key: _Key) -> tuple[Iterator[Fields], set[bytes | None] | None]:
+    """The rows, and the keys of all of them where they are few: of the other list, no more is held than they need."""
+    ahead, held_bytes = list[Fields](), 0
+    for fields in rows:
+        ahead.append(fields)
+        held_bytes += len(encode_fields(fields)[0]) + _OVERHEAD_BYTES
+        if held_bytes > _AHEAD_BYTES:
+            return chain(ahead, rows), None
+    return iter(ahead), set(map(key, ahead))
+
+
+def _keyed(rows: Iterable[Fields], key: _Key, wanted: set[bytes | None] | None) -> Iterator[tuple[bytes, bytes]]:
+    for fields in rows:
+        found = key(fields)
+        if found is not None and (wanted is None or found in wanted):
+            yield found, encode_fields(fields)[0]
+
+
+def _key_of(by: Sequence[str]) -> _Key:
+    def key(fields: Fields) -> bytes | None:
+        values = {name: comparable(fields.get(name)) for name in by}
+        return None if None in values.values() else encode_fields(values)[0]
 
     return key

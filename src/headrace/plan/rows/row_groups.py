@@ -7,75 +7,100 @@ in the order in which the groups were first met.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError
-from headrace.plan.rows.row_order import comparable, in_order
+from headrace.plan.rows.row_order import comparable, in_order, keyed_rows
 from headrace.plan.sources.text_files import LONGEST_CELL, LONGEST_LINE
 from headrace.survey.values import Fields, decode_fields, encode_fields, encode_value
 
-_ROW, _PLACE, _RANK = "row", "place", "rank"
+_MOST_SEEN = 200_000
+_LONGEST_KEY = 32
 _MOST_NAMED = 3
 
-
 _Placed: TypeAlias = tuple[Any, Fields]  # what is made of a group, and its rank among the others
+_Group: TypeAlias = Iterator[tuple[int, Fields]]  # rows with equal keys, in their order, with their places
 
 
 def unique_rows(rows: Iterable[Fields]) -> Iterator[Fields]:
-    """Each row once, where it was first met; the order of its fields means nothing, and None is as no field."""
+    """Each row once, where it was first met; the order of its fields means nothing, and None is as no field.
 
-    def values(fields: Fields) -> list[Any]:
-        return [[name, comparable(fields[name])] for name in sorted(fields) if fields[name] is not None]
-
-    groups = _groups(rows, values)
-    return _ranked((first[_PLACE], first[_ROW]) for first in map(next, groups))
+    The first 200,000 different rows come as they are met: their keys are held in RAM. Others are sorted on disk.
+    """
+    rows, seen = iter(rows), set[bytes]()
+    for fields in rows:
+        if (key := _row_key(fields)) not in seen:
+            seen.add(key)
+            yield fields
+            if len(seen) >= _MOST_SEEN:
+                break
+    others = (fields for fields in rows if _row_key(fields) not in seen)
+    yield from _ranked(map(next, _groups(others, _row_key)))
 
 
 def told_apart(rows: Iterable[Fields], field: str) -> Iterator[Fields]:
     """Each row; behind a value that earlier rows have stands how many of them: `item`, `item_1`, `item_2`."""
 
-    def made(group: Iterator[Fields]) -> Iterator[_Placed]:
-        for number, held in enumerate(group):
-            row: Fields = held[_ROW]
+    def made(group: _Group) -> Iterator[_Placed]:
+        for number, (place, row) in enumerate(group):
             apart = {field: f"{row[field]}_{number}"} if number and field in row else {}
-            yield held[_PLACE], {**row, **apart}
+            yield place, {**row, **apart}
 
-    groups = _groups(rows, lambda fields: [field in fields, comparable(fields.get(field))])
+    groups = _groups(rows, lambda fields: encode_value([field in fields, comparable(fields.get(field))]))
     return _ranked(placed for group in groups for placed in made(group))
 
 
 def tallied(rows: Iterable[Fields], names: Sequence[str], count_name: str) -> Iterator[Fields]:
     """A row for each combination of these fields' values, with its count; the most frequent first."""
-    return _ranked(_counted(group, names, count_name) for group in _groups(rows, _values(names)))
+
+    def made(group: _Group) -> _Placed:
+        place, first = next(group)
+        count = 1 + sum(1 for _ in group)
+        return (-count, place), {**first, count_name: count}
+
+    return _ranked(map(made, _groups(_only(rows, names), _values_key(names))))
 
 
 def aggregated(
     rows: Iterable[Fields], names: Sequence[str], variables: Sequence[str], function: Callable[..., Any]
 ) -> Iterator[Fields]:
     """A row for each combination of values, with the fields that the function makes of the lists of the variables."""
-    return _ranked(_made(group, names, variables, function) for group in _groups(rows, _values(names)))
+
+    def made(group: _Group) -> _Placed:
+        place, first = next(group)
+        columns: list[list[Any]] = [[first[name]] for name in variables]
+        for _, row in group:
+            for column, name in zip(columns, variables, strict=True):
+                column.append(row[name])
+        fields: Any = function(*columns)
+        if not isinstance(fields, dict):
+            raise ListError(f"The function of group_by returned {fields!r}.", fix='Return a dict, like {"mean": 3}.')
+        return place, {**{name: first[name] for name in names}, **cast(Fields, fields)}
+
+    return _ranked(map(made, _groups(_only(rows, [*names, *variables]), _values_key(names))))
 
 
 def pivoted(rows: Iterable[Fields], names: Sequence[str], variable: str, value: str) -> Iterator[Fields]:
     """A row for each combination of values, with a field for each row of it: named by one field, of another's value."""
 
-    def made(group: Iterator[Fields]) -> _Placed:
-        first, fields, size = None, list[tuple[str, Any]](), 0
-        for held in group:
-            first = first or held
-            fields.append((str(held[_ROW].get(variable)), held[_ROW].get(value)))
-            size += len(fields[-1][0]) + len(encode_value(fields[-1][1]))
+    def made(group: _Group) -> _Placed:
+        place, first = next(group)
+        pairs, size = list[tuple[str, Any]](), 0
+        for row in _with_first(first, group):
+            pairs.append((str(row[variable]), row[value]))
+            size += len(pairs[-1][0]) + _length(row[value])
             if size > LONGEST_LINE:
-                raise _too_long("pivot", "a row", LONGEST_LINE, names, first[_ROW])
-        assert first is not None, "a group has a row"
-        made = dict(fields)
-        if len(made) < len(fields) or not made.keys().isdisjoint(names):
-            raise _twice([*names, *(name for name, _ in fields)], names, first[_ROW])
-        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **made}
+                raise _too_long("pivot", "a row", LONGEST_LINE, names, first)
+        fields = dict(pairs)
+        if len(fields) < len(pairs) or not fields.keys().isdisjoint(names):
+            raise _twice([*names, *(name for name, _ in pairs)], names, first)
+        return place, {**{name: first[name] for name in names}, **fields}
 
-    return _ranked(map(made, _groups(rows, _values(names))))
+    return _ranked(map(made, _groups(_only(rows, [*names, variable, value]), _values_key(names))))
 
 
 def collapsed(
@@ -90,21 +115,30 @@ def collapsed(
     text where a separator is given. It is no longer than a cell of a file may be.
     """
 
-    def made(group: Iterator[Fields]) -> _Placed:
-        first, values, size = None, list[Any](), 0
-        for held in group:
-            first = first or held
-            value = held[_ROW].get(field)
-            values.append(value if change is None else change(value))
-            size += len(encode_value(values[-1])) + len(separator or "")
+    def made(group: _Group) -> _Placed:
+        place, first = next(group)
+        values, size = list[Any](), 0
+        for row in _with_first(first, group):
+            value = row[field] if change is None else change(row[field])
+            values.append(value)
+            size += _length(value) + len(separator or "")
             if size > LONGEST_CELL:
-                raise _too_long("collapse", f"a value of {field!r}", LONGEST_CELL, names, first[_ROW])
-        assert first is not None, "a group has a row"
+                raise _too_long("collapse", f"a value of {field!r}", LONGEST_CELL, names, first)
         count = {} if count_name is None else {count_name: len(values)}
-        value = values if separator is None else separator.join(values)
-        return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, field: value, **count}
+        return place, {**first, field: values if separator is None else separator.join(values), **count}
 
-    return _ranked(map(made, _groups(rows, _values(names))))
+    return _ranked(map(made, _groups(_only(rows, [*names, field]), _values_key(names))))
+
+
+def _with_first(first: Fields, others: _Group) -> Iterator[Fields]:
+    yield first
+    for _, row in others:
+        yield row
+
+
+def _length(value: Any) -> int:
+    """About how many bytes a value has as JSON."""
+    return len(value) + 2 if type(value) is str else len(encode_value(value))
 
 
 def _too_long(verb: str, what: str, most_bytes: int, names: Sequence[str], row: Fields) -> ListError:
@@ -128,43 +162,28 @@ def _of(names: Sequence[str], row: Fields) -> str:
     return f" in the row of {of}" if of else " in the row"
 
 
-def _values(names: Sequence[str]) -> Callable[[Fields], list[Any]]:
-    return lambda fields: [comparable(fields.get(name)) for name in names]
+def _only(rows: Iterable[Fields], names: Sequence[str]) -> Iterator[Fields]:
+    """Rows with these fields alone; None where a row lacks one."""
+    return ({name: fields.get(name) for name in names} for fields in rows)
 
 
-def _counted(group: Iterator[Fields], names: Sequence[str], count_name: str) -> _Placed:
-    first = next(group)
-    count = 1 + sum(1 for _ in group)
-    return (-count, first[_PLACE]), {**{name: first[_ROW].get(name) for name in names}, count_name: count}
+def _row_key(fields: Fields) -> bytes:
+    """What is the same for equal rows: JSON, or its digest where that is long."""
+    key = encode_fields({name: comparable(fields[name]) for name in sorted(fields) if fields[name] is not None})[0]
+    return key if len(key) <= _LONGEST_KEY else hashlib.blake2b(key, digest_size=16).digest()
 
 
-def _made(
-    group: Iterator[Fields], names: Sequence[str], variables: Sequence[str], function: Callable[..., Any]
-) -> _Placed:
-    first, columns = None, [list[Any]() for _ in variables]
-    for held in group:
-        first = first or held
-        for name, column in zip(variables, columns, strict=True):
-            column.append(held[_ROW].get(name))
-    assert first is not None, "a group has a row"
-    made: Any = function(*columns)
-    if not isinstance(made, dict):
-        raise ListError(f"The function of group_by returned {made!r}.", fix='Return a dict, like {"mean": 3}.')
-    return first[_PLACE], {**{name: first[_ROW].get(name) for name in names}, **cast(Fields, made)}
+def _values_key(names: Sequence[str]) -> Callable[[Fields], bytes]:
+    return lambda fields: encode_fields({name: comparable(fields.get(name)) for name in names})[0]
 
 
-def _groups(rows: Iterable[Fields], key: Callable[[Fields], Any]) -> Iterator[Iterator[Fields]]:
-    """Rows with equal keys together, in the order they have, each with its place. A group is read before the next."""
-
-    def sort_key(held: Fields) -> bytes:
-        return encode_value(key(held[_ROW]))
-
-    placed = (encode_fields({_ROW: fields, _PLACE: place})[0] for place, fields in enumerate(rows))
-    ordered = map(decode_fields, in_order(placed, sort_key, reverse=False))
-    return (group for _, group in groupby(ordered, sort_key))
+def _groups(rows: Iterable[Fields], key: Callable[[Fields], bytes]) -> Iterator[_Group]:
+    """Rows with equal keys together, in the order they have. A group is read before the next."""
+    for _, group in groupby(in_order(keyed_rows(rows, key)), itemgetter(0)):
+        yield ((place, decode_fields(row)) for _, place, row in group)
 
 
 def _ranked(made: Iterable[_Placed]) -> Iterator[Fields]:
     """Rows in the order of their ranks, the smallest first."""
-    held = (encode_fields({_ROW: fields, _RANK: rank})[0] for rank, fields in made)
-    return (decode_fields(row)[_ROW] for row in in_order(held, lambda fields: fields[_RANK], reverse=False))
+    held = ((rank, number, encode_fields(fields)[0]) for number, (rank, fields) in enumerate(made))
+    return (decode_fields(row) for _, _, row in in_order(held))

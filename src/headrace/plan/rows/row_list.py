@@ -8,9 +8,9 @@ lie (plan.sources, plan.rows.spool).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
@@ -25,7 +25,7 @@ from headrace.plan.sources.row_source import FileSource, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.agent_settings import SETTINGS
-from headrace.survey.people.field_verbs import check_known, given_names, given_renames
+from headrace.survey.people.field_verbs import check_distinct, check_known, given_names, given_renames, kept, renamed
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields, decode_fields, encode_fields
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headrace.plan.rows.row_table import RowTable
 
 Item = TypeVar("Item", Agent, Scenario)
+Change: TypeAlias = Callable[[Agent | Fields], Agent | Fields]  # of an agent, or of a scenario's fields
 
 
 class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
@@ -145,7 +146,9 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
     __hash__ = None  # pyright: ignore[reportAssignmentType] # it can be appended to
 
     def __add__(self, other: Any) -> Self:
-        return self._made(chain(self.copies(), self._given(other)))
+        made = self.snapshot()
+        made.extend(self._given(other))  # which goes on where this list's rows lie, and copies none
+        return made
 
     def __mul__(self, other: Any) -> Self:
         """Each item together with each of the other list's; this list's are the slower ones."""
@@ -384,7 +387,7 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
         return html_table(columns, ([row.get(name) for name in columns] for row in rows), caption)
 
     def _rows(self, first: int = 0) -> Iterator[Fields]:
-        return map(decode_fields, self.source.rows(first))
+        return fields_of(self.source, first)
 
     def copies(self, first: int = 0) -> Iterator[Item]:
         """The items from this position on; what is changed in one is changed in no list."""
@@ -426,9 +429,9 @@ class RowList(HostedVerbs, ListReaders, ListExports, Generic[Item]):
     def _deriving(self, make: Callable[[], Iterable[Fields]], field_names: Collection[str] | None) -> Self:
         return self.of(DerivedRows(make, self.what, field_names, depth_of(self.source) + 1))
 
-    def _each(self, change: Callable[[Item], Item], field_names: Collection[str] | None = None) -> Self:
-        """The list of these items, each changed in the same way each time."""
-        return self._derived(lambda rows: (change(self._item(fields)).to_fields() for fields in rows), field_names)
+    def _each(self, change: Change, field_names: Collection[str] | None = None) -> Self:
+        """The list of these items, each changed in the same way each time. A scenario is changed as the dict it is."""
+        return self._derived(lambda rows: map(cast("Callable[[Fields], Fields]", change), rows), field_names)
 
     def _picked(self, positions: Sequence[int]) -> Self:
         source = self.source
@@ -490,26 +493,28 @@ def _key(row: Scenario, names: Sequence[str]) -> Any:
     return held[0] if len(held) == 1 else held
 
 
-def _renamed(item: Item, renames: Mapping[str, str]) -> Item:
-    present = {old: new for old, new in renames.items() if old in _fields_of(item)}
-    return cast(Item, item.rename(present)) if present else item
+def _renamed(item: Agent | Fields, renames: Mapping[str, str]) -> Agent | Fields:
+    fields = item.traits if isinstance(item, Agent) else item
+    present = {old: new for old, new in renames.items() if old in fields}
+    if not present:
+        return item
+    if isinstance(item, Agent):
+        return item.rename(present)
+    made = renamed(item, present)
+    if len(made) < len(item):
+        check_distinct(item, present, "The scenario")
+    return made
 
 
-def _kept(item: Item, names: Sequence[str]) -> Item:
-    present = _present(item, names)
-    return cast(Item, item.keep(present)) if present else type(item)()
+def _kept(item: Agent | Fields, names: Sequence[str]) -> Agent | Fields:
+    if not isinstance(item, Agent):
+        return kept(item, names)
+    present = [name for name in names if item.has(name)]  # the rows of a list may differ
+    return item.keep(present) if present else Agent()
 
 
-def _dropped(item: Item, names: Sequence[str]) -> Item:
-    present = _present(item, names)
-    return cast(Item, item.drop(present)) if present else item
-
-
-def _present(item: Agent | Scenario, names: Sequence[str]) -> list[str]:
-    """Those of the names that this item has: the rows of a list may differ."""
-    has: Callable[[str], bool] = item.has if isinstance(item, Agent) else item.__contains__
-    return [name for name in names if has(name)]
-
-
-def _fields_of(item: Agent | Scenario) -> Mapping[str, Any]:
-    return item.traits if isinstance(item, Agent) else item
+def _dropped(item: Agent | Fields, names: Sequence[str]) -> Agent | Fields:
+    if not isinstance(item, Agent):
+        return {name: value for name, value in item.items() if name not in names}
+    present = [name for name in names if item.has(name)]
+    return item.drop(present) if present else item

@@ -1,30 +1,37 @@
 """Other orders of a list's rows: shuffled, sampled, sorted.
 
 The order of a shuffle or a sample with a seed is that of Python's `random`, and so EDSL's. Positions are held in RAM up
-to 4 MB, then in a temporary file; sorting goes by parts of some thousand rows, which are spooled and merged.
+to 4 MB, then in a temporary file; sorting goes by parts of some thousand rows, which are written to files and merged.
 """
 
 from __future__ import annotations
 
 import heapq
+import marshal
 import math
 import mmap
 import random
 import tempfile
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from headrace.errors import ListError
-from headrace.plan.rows.spool import SPOOL_IN_RAM_BYTES, Spool
-from headrace.survey.values import Fields, decode_fields, encode_fields
+from headrace.errors import ListError, StorageFull
+from headrace.plan.rows.spool import SPOOL_IN_RAM_BYTES
+from headrace.survey.values import Fields, Remark, decode_fields, encode_fields
 
 Seed: TypeAlias = int | float | str | bytes | None
 SortKey: TypeAlias = Callable[[Fields], Any]
+Sortable: TypeAlias = tuple[Any, int, bytes]  # a row's key of plain values, its place, and the row as JSON
 
 _ITEM_BYTES = 8
 _MOST_IN_RAM = SPOOL_IN_RAM_BYTES // _ITEM_BYTES
-_SORTED_TOGETHER, _SORTED_TOGETHER_BYTES = 10_000, 16_000_000
+_SORTED_TOGETHER, _SORTED_TOGETHER_BYTES = 25_000, 16_000_000
+_BLOCK_ROWS, _BLOCK_BYTES = 250, 1 << 17
+_ITEM_OVERHEAD_BYTES = 400  # of the objects that hold a row while it is sorted
 _MERGED_TOGETHER = 64
 
 
@@ -68,7 +75,10 @@ def _positions(length: int) -> MutableSequence[int]:
 
 def sort_key(names: Sequence[str]) -> SortKey:
     """The key of a row: None before numbers before texts before lists and dicts, whatever the rows hold."""
-    return lambda fields: tuple(_ranked(fields.get(name)) for name in names)
+    if len(names) == 1:
+        (only,) = names
+        return lambda fields: _ranked(fields.get(only))
+    return lambda fields: tuple([_ranked(fields.get(name)) for name in names])
 
 
 def _ranked(value: Any) -> tuple[int, Any]:
@@ -85,37 +95,70 @@ def comparable(value: Any) -> Any:
 
 
 def sorted_rows(rows: Iterable[Fields], key: SortKey, *, reverse: bool) -> Iterator[Fields]:
-    encoded = (encode_fields(fields)[0] for fields in rows)
-    return map(decode_fields, in_order(encoded, key, reverse=reverse))
+    return (decode_fields(row) for _, _, row in in_order(keyed_rows(rows, key), reverse=reverse))
 
 
-def in_order(rows: Iterable[bytes], key: SortKey, *, reverse: bool) -> Iterator[bytes]:
-    """The rows, sorted; those with the same key stay in the order they have."""
-    rows = iter(rows)
-    runs: list[Spool | list[bytes]] = []  # each sorted; at most _MERGED_TOGETHER
-    is_over = False
-    while not is_over:
-        part, is_over = _sorted_together(rows)
-        part.sort(key=lambda row: key(decode_fields(row)), reverse=reverse)
-        if is_over and not runs:
-            return iter(part)
-        runs.append(Spool.of_encoded(part))
+def keyed_rows(rows: Iterable[Fields], key: SortKey) -> Iterator[Sortable]:
+    """Rows with their keys and places, as they are sorted."""
+    for place, fields in enumerate(rows):
+        row, remark = encode_fields(fields)
+        # A user's own types are compared as the values that are stored for them.
+        yield key(fields if remark is Remark.PLAIN else decode_fields(row)), place, row
+
+
+def in_order(rows: Iterable[Sortable], *, reverse: bool = False) -> Iterator[Sortable]:
+    """The rows, sorted by their keys; those with the same key by their places."""
+    if reverse:
+        turned = ((key, -place, row) for key, place, row in rows)
+        return ((key, -place, row) for key, place, row in _in_order(turned, reverse=True))
+    return _in_order(rows, reverse=False)
+
+
+def _in_order(rows: Iterable[Sortable], *, reverse: bool) -> Iterator[Sortable]:
+    parts = _parts(rows, _SORTED_TOGETHER, _SORTED_TOGETHER_BYTES)
+    runs: list[SortedRun] = []  # at most _MERGED_TOGETHER
+    waiting: list[Sortable] = []  # the last part, which needs no file where it is the only one
+    for part in parts:
+        if waiting:
+            runs.append(SortedRun(waiting))
         if len(runs) == _MERGED_TOGETHER:
-            runs = [Spool.of_encoded(_merged(runs, key, reverse=reverse))]
-    return _merged(runs, key, reverse=reverse)
+            runs = [SortedRun(heapq.merge(*runs, reverse=reverse))]
+        part.sort(reverse=reverse)
+        waiting = part
+    return heapq.merge(*runs, waiting, reverse=reverse) if runs else iter(waiting)
 
 
-def _sorted_together(rows: Iterator[bytes]) -> tuple[list[bytes], bool]:
-    """The next rows, as many as are sorted in RAM, and whether they are the last."""
-    part: list[bytes] = []
-    size = 0
-    for row in rows:
-        part.append(row)
-        size += len(row)
-        if len(part) == _SORTED_TOGETHER or size > _SORTED_TOGETHER_BYTES:
-            return part, False
-    return part, True
+def _parts(rows: Iterable[Sortable], most_rows: int, most_bytes: int) -> Iterator[list[Sortable]]:
+    part, held_bytes = list[Sortable](), 0
+    for item in rows:
+        part.append(item)
+        held_bytes += 2 * len(item[2]) + _ITEM_OVERHEAD_BYTES  # a key is no longer than its row
+        if len(part) >= most_rows or held_bytes >= most_bytes:
+            yield part
+            part, held_bytes = [], 0
+    if part:
+        yield part
 
 
-def _merged(runs: list[Any], key: SortKey, *, reverse: bool) -> Iterator[bytes]:
-    return heapq.merge(*(run.rows() for run in runs), key=lambda row: key(decode_fields(row)), reverse=reverse)
+class SortedRun:
+    """Sorted rows in a temporary file, in blocks that are read one after another: keys are computed once."""
+
+    def __init__(self, rows: Iterable[Sortable]) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the run
+        weakref.finalize(self, self._file.close)
+        try:
+            for block in _parts(rows, _BLOCK_ROWS, _BLOCK_BYTES):
+                packed = marshal.dumps(block)
+                self._file.write(len(packed).to_bytes(_ITEM_BYTES))
+                self._file.write(packed)
+            self._file.flush()
+        except OSError as error:
+            with suppress(OSError):  # closing writes what is left, which there is still no room for
+                self._file.close()
+            raise StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error)) from None
+
+    def __iter__(self) -> Iterator[Sortable]:
+        self._file.seek(0)
+        while size := self._file.read(_ITEM_BYTES):
+            # Written above into a file without a name: nobody else's bytes are read.
+            yield from marshal.loads(self._file.read(int.from_bytes(size)))

@@ -2,8 +2,8 @@
 
 A tape is the file that only grows; a spool is its first rows, with their length and digest. Adding a row to a spool
 makes a new spool on the same tape, so that a list of a million appended rows is written once, and the
-shorter spool still holds the same rows. The tape marks where some of its rows begin: at most 4,096 of them, each twice
-as far apart once there are more.
+shorter spool still holds the same rows. The tape marks where its rows begin: each of the first 262,144, in 2 MB; once
+there are more, every second one, and so on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import tempfile
 import threading
 import weakref
+from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +23,7 @@ from headrace.survey.values import Fields, UnusableValue, encode_fields, without
 
 SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
-_ROW_BYTES = 1 << 12  # read for one row; most are shorter
-_MOST_MARKS = 4_096
+_MOST_MARKS = 1 << 18
 
 
 class Spool:
@@ -62,7 +62,7 @@ class Spool:
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
         """The rows from this position on."""
-        skipped, offset = self._tape.mark(first)
+        skipped, offset, _ = self._tape.span(first)
         begun: list[bytes] = []  # a row in parts: joined once, since one may be many blocks long
         while block := self._tape.block(offset, min(_BLOCK_BYTES, self._end - offset)):
             offset += len(block)
@@ -76,10 +76,10 @@ class Spool:
 
     def row(self, position: int) -> bytes:
         """One row; found by the nearest mark before it."""
-        skipped, offset = self._tape.mark(position)
+        skipped, offset, end = self._tape.span(position)
         read = b""
         while True:
-            block = self._tape.block(offset + len(read), _ROW_BYTES if not read else len(read))
+            block = self._tape.block(offset + len(read), len(read) or min(_BLOCK_BYTES, end - offset))
             read += block
             parts = read.split(b"\n", position - skipped + 1)
             if len(parts) > position - skipped + 1 or not block:
@@ -135,7 +135,7 @@ class _Tape:
         self._lock = threading.Lock()
         self._is_at_end = True
         self.length = self.end = 0
-        self._marks: list[int] = []  # where each row whose position is a multiple of _apart begins
+        self._marks = array("q")  # where each row whose position is a multiple of _apart begins
         self._apart = 1
 
     def write(self, rows: list[bytes], written: bytes) -> None:
@@ -160,13 +160,15 @@ class _Tape:
         except OSError as error:
             raise self._full(error) from None
 
-    def mark(self, position: int) -> tuple[int, int]:
-        """The last marked row up to this position, and where it begins."""
+    def span(self, position: int) -> tuple[int, int, int]:
+        """The last marked row up to this position, where it begins, and where the next marked one does."""
         with self._lock:
-            if not self._marks:
-                return 0, 0
-            number = min(position // self._apart, len(self._marks) - 1)
-            return number * self._apart, self._marks[number]
+            last = len(self._marks) - 1
+            if last < 0:
+                return 0, 0, 0
+            number = min(position // self._apart, last)
+            end = self._marks[number + 1] if number < last else self.end
+            return number * self._apart, self._marks[number], end
 
     def block(self, offset: int, most: int) -> bytes:
         # Two readers may be at different places of the one file.

@@ -23,7 +23,7 @@ from headrace.plan.sources.header_names import renamed_columns
 from headrace.plan.sources.row_source import Renames
 from headrace.plan.sources.text_files import LONGEST_CELL, NO_ROWS, found_encoding, text_lines
 from headrace.survey.agent import INSTRUCTION, NAME
-from headrace.survey.values import encode_plain_fields
+from headrace.survey.values import Fields, encode_plain_fields
 
 _BLOCK_ROWS = 512
 _BLOCK_CHARACTERS = 1 << 20
@@ -88,22 +88,26 @@ class CsvSource:
         return self._names
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
+        return map(encode_plain_fields, self.fields(first))
+
+    def fields(self, first: int = 0) -> Iterator[Fields]:
+        """The rows from this position on, as dicts."""
         with HashedFile(self.path) as file, closing(self._blocks(file)) as blocks:
             next(blocks)
             position = 0
             for block in blocks:
                 if position + len(block) > first:
-                    yield from self._encoded(block[max(0, first - position) :])
+                    yield from self._converted(block[max(0, first - position) :])
                 position += len(block)
             file.check_unchanged(self.digest, self._marks())
 
-    def _encoded(self, block: list[list[str]]) -> Iterator[bytes]:
+    def _converted(self, block: list[list[str]]) -> Iterator[Fields]:
         cells = zip(*block, strict=True)
         columns = [
             column if make is None else make(column) for make, column in zip(self._converters, cells, strict=True)
         ]
         names = self._names
-        return (encode_plain_fields(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True))
+        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
     def _marks(self) -> object:
         return sorted(self._rename.items())

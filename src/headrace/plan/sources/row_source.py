@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from headrace.errors import ListError
 from headrace.plan.census import FieldCensus
+from headrace.survey.values import Fields
 
 # Other names for columns; a function makes them out of the names in the header, or in each row of JSON.
 Renames: TypeAlias = dict[str, str] | Callable[[Collection[str]], dict[str, str]]
@@ -46,6 +47,13 @@ class RowSource(Protocol):
     def rows(self, first: int = 0) -> Iterator[bytes]:
         """The rows from this position on."""
         ...
+
+
+@runtime_checkable
+class FieldSource(Protocol):
+    """A source that has its rows as dicts before it encodes them: a verb takes them so."""
+
+    def fields(self, first: int = 0) -> Iterator[Fields]: ...
 
 
 @runtime_checkable
