@@ -13,11 +13,12 @@ import hashlib
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
+
+import msgspec
 
 from headrace.agents.contract import AgentRun, ProgramCall
 from headrace.agents.emits import Emits
@@ -41,8 +42,7 @@ _LONGEST_NAME = 200
 _WAITED = "$waited-"  # journaled where a run that has emitted waits for a message: those emits are not repeated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What an executor provides to the runs in it: the directory of spools, and two callbacks that get a child's kind
     and a model as objects, before the controller gets their names.
     """

@@ -8,7 +8,8 @@ the same in letters (bar_text).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.charts.chart_data import LONGEST_LABEL, BarChart, BarKind, ChartPanel, Histogram
 from headrace.charts.number_bins import axis_figures, figure
@@ -22,8 +23,7 @@ _LINE = 20
 _MOST_TICKS = 7
 
 
-@dataclass(frozen=True, slots=True)
-class _PanelPlace:
+class _PanelPlace(msgspec.Struct, frozen=True):
     """Where a panel is drawn."""
 
     number: int

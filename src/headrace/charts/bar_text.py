@@ -6,7 +6,8 @@ Kinds of bars differ in their letters, not only in their names. Does not cover: 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.charts.bar_svg import share_text
 from headrace.charts.chart_data import BarChart, BarKind, ChartPanel, Histogram
@@ -19,8 +20,7 @@ _LEAST_BAR = 6
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-@dataclass(frozen=True, slots=True)
-class BarLetters:
+class BarLetters(msgspec.Struct, frozen=True):
     """How bars are drawn; `whole` by the kind of bar."""
 
     whole: dict[BarKind, str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from headrace.charts.number_bins import NumberBins
 
@@ -21,14 +22,12 @@ class BarKind(Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class BarLabel:
+class BarLabel(msgspec.Struct, frozen=True):
     text: str
     kind: BarKind = BarKind.VALUE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartPanel:
+class ChartPanel(msgspec.Struct, frozen=True, kw_only=True):
     """One group: its counts, one for each bar of the chart, and how many rows it has in all."""
 
     label: str
@@ -40,8 +39,7 @@ class ChartPanel:
         return count / self.rows if self.rows else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarChart:
+class BarChart(msgspec.Struct, frozen=True, kw_only=True):
     """A bar for each value. Several panels are drawn side by side, each in shares of its own rows."""
 
     title: str
@@ -58,8 +56,7 @@ class BarChart:
         return max((panel.share(count) for panel in self.panels for count in panel.counts), default=0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram(BarChart):
+class Histogram(BarChart, frozen=True, kw_only=True):
     """A bar for each interval of `bins`, in order; the bars behind them count rows that have no number.
 
     `samples` are a few of the texts whose length is drawn.
@@ -70,8 +67,7 @@ class Histogram(BarChart):
     samples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMark:
+class MemoryMark(msgspec.Struct, frozen=True):
     """One moment of the line: seconds since its begin, memory in bytes, and the results on disk in bytes."""
 
     second: float
@@ -79,14 +75,12 @@ class MemoryMark:
     stored_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEvent:
+class MemoryEvent(msgspec.Struct, frozen=True):
     second: float
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryChart:
+class MemoryChart(msgspec.Struct, frozen=True, kw_only=True):
     """Memory over time. `levels` are shares of the budget with what happens there; `starts` are the seconds at which
     later runs begin.
     """

@@ -7,14 +7,14 @@ same IEEE operations in SQL (results.plots.axes) and here, so both count alike.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _WHOLE = (1, 2, 5, 10)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberBins:
+class NumberBins(msgspec.Struct, frozen=True):
     """`count` intervals of `width`; the first begins at `first` widths. A number at an edge belongs above it; the
     highest belongs to the last interval, which has both its edges.
     """

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     from headrace.expressions.meaning import Value
 
@@ -45,52 +47,45 @@ class Operation(Enum):
     REMAINDER = "%"
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(msgspec.Struct, frozen=True):
     """A dotted name such as `answer.rating`; `scenario["Review Text"]` is the name `scenario.Review Text`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """A value written in the source; a minus sign before a number belongs to it."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     """`not operand`."""
 
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Negate:
+class Negate(msgspec.Struct, frozen=True):
     """`-operand`."""
 
     operand: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(msgspec.Struct, frozen=True):
     """Two or more operands joined by `and` or by `or`."""
 
     joint: Joint
     operands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(msgspec.Struct, frozen=True):
     """`first < b <= c`: each step compares with the operand before it."""
 
     first: Node
     steps: tuple[tuple[Comparison, Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(msgspec.Struct, frozen=True):
     """`left + right` and the like."""
 
     operation: Operation
@@ -98,8 +93,7 @@ class Arithmetic:
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """`then if condition else otherwise`."""
 
     condition: Node
@@ -107,16 +101,14 @@ class Choice:
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A function from `meaning.UNARY` (one argument) or `meaning.BINARY` (two)."""
 
     function: str
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """`operand[0]`: one item of a list, a text or a dict."""
 
     operand: Node

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.errors import ExpressionError, nearest
 from headrace.expressions.nodes import Expression
@@ -16,8 +17,7 @@ from headrace.expressions.scan import to_python, too_deep
 from headrace.expressions.syntax import parse
 
 
-@dataclass(frozen=True, slots=True)
-class OuterCall:
+class OuterCall(msgspec.Struct, frozen=True):
     """A function's name and its arguments."""
 
     function: str

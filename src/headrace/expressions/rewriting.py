@@ -6,9 +6,10 @@ stands for (the caller knows).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from headrace.expressions.nodes import Expression, Joint, Logic, Name, Node
 
@@ -45,10 +46,9 @@ def _replaced(part: Any, names: dict[str, Node]) -> Any:
         return names[part.name]
     if isinstance(part, tuple):
         return tuple(_replaced(item, names) for item in cast("tuple[Any, ...]", part))
-    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+    if not isinstance(part, msgspec.Struct):
         return part
-    held = {field.name: _replaced(getattr(part, field.name), names) for field in dataclasses.fields(part)}
-    return dataclasses.replace(part, **held)
+    return type(part)(*(_replaced(getattr(part, field), names) for field in part.__struct_fields__))
 
 
 def _names_in(part: Any) -> set[str]:
@@ -56,6 +56,6 @@ def _names_in(part: Any) -> set[str]:
         return {part.name}
     if isinstance(part, tuple):
         return set[str]().union(*map(_names_in, cast("tuple[Any, ...]", part)))
-    if not dataclasses.is_dataclass(part):
+    if not isinstance(part, msgspec.Struct):
         return set()
-    return set[str]().union(*(_names_in(getattr(part, field.name)) for field in dataclasses.fields(part)))
+    return set[str]().union(*(_names_in(getattr(part, field)) for field in part.__struct_fields__))

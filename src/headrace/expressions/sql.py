@@ -11,9 +11,10 @@ value whose kinds are known; a comparison gives 0 or 1 and never NULL. Literals 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+import msgspec
 
 from headrace.expressions import json_sql
 from headrace.expressions.meaning import Value, fits_64_bits
@@ -53,8 +54,7 @@ class ColumnKind(Enum):
     TAGGED = "tagged"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A value in SQL: `sql` has no affinity and needs no parentheses; `kinds` is all it holds in any row.
 
     None is NULL, whatever else there is. BOOL is 0 or 1. JSON is a list or dict, TAGGED what SQLite cannot hold
@@ -65,16 +65,14 @@ class Column:
     kinds: frozenset[ColumnKind]
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(msgspec.Struct, frozen=True):
     """The truth of an expression as an SQL expression that gives 0 or 1, with the values for its `?`s."""
 
     text: str
     parameters: tuple[Parameter, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SqlTerm:
+class SqlTerm(msgspec.Struct, frozen=True):
     """The value of an expression in SQL, with the values for its `?`s and the kinds it may have."""
 
     text: str
@@ -104,8 +102,7 @@ class _InexactError(Exception):
     """This part has no exact SQL, so the whole has none. Never leaves this module."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True):
     text: str
     parameters: tuple[Parameter, ...]
     kinds: frozenset[ColumnKind]

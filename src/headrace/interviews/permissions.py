@@ -11,9 +11,9 @@ Does not cover: asking a person (cli.confirm_prompt), or where it is remembered 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from msgspec import structs
 
 from headrace.errors import OptionError
@@ -30,8 +30,7 @@ from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
 
     `keeping` is what the file keeps, None where it is new. `unconfirmed` must be empty for the run to start.

@@ -12,9 +12,10 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from headrace.errors import HeadraceError, Interrupted
 from headrace.interviews.contract import InterviewExecutor
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from headrace.interviews.workers.survey_workers import SurveyWorkers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedRun:
+class OpenedRun(msgspec.Struct, frozen=True, kw_only=True):
     """What a run found when it opened its file: `stored` are the results that will not be made again, `scope` the
     interviews that it was asked for.
     """

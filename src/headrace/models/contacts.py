@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from headrace.errors import NotConfirmed, OptionError, Spelled
 from headrace.models.http_client.http_options import HttpOptions, usual_key
@@ -17,8 +18,7 @@ from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
+class Contact(msgspec.Struct, frozen=True, kw_only=True):
     """One address of one model, or the model file it loads. `key` is the variable whose value is sent there.
 
     `has_usual_key`: the service's own key goes to the service's own address, or none does.

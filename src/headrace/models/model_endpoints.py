@@ -6,15 +6,15 @@ Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.display import counted
 from headrace.models.endpoint.call_results import EndpointStatus
 from headrace.units import format_duration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelEndpoint:
+class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is open, busy (the service asks for fewer calls), failing (its circuit is open), away (it cannot be
     reached) or closed (it refuses the key, the model's name or the quota); `reason` says why it is not open.
 

@@ -7,9 +7,10 @@ Does not cover: whether two plans are the same (plan.identity).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
+
+import msgspec
 
 from headrace.display import cell_text
 from headrace.expressions import Expression
@@ -108,8 +109,7 @@ def _parameters(model: Model) -> dict[str, Any]:
     return {"service": held["service"], **given}
 
 
-@dataclass(frozen=True)
-class _Function:
+class _Function(msgspec.Struct, frozen=True):
     function: str
 
     def __str__(self) -> str:

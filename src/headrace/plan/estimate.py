@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from headrace.errors import FileUnusable
 from headrace.plan.called_models import own_models, question_models
 from headrace.plan.prices import Price, price_of
@@ -50,8 +52,7 @@ class Estimate:
     disk_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelUse:
+class _ModelUse(msgspec.Struct, frozen=True):
     """The tokens that one interview takes from one model, on average over all interviews; `file_tokens` are among the
     input's.
     """

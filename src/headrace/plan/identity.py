@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import asdict
 
 from headrace.display import counted
 from headrace.errors import PlanMismatch, spelled
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from headrace.survey.survey import Survey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Each part as text: `1,000 agents #3f2a...`; `where` is empty for a job that leaves nothing out."""
 
     survey: str

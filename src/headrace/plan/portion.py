@@ -7,13 +7,13 @@ rest follows. Does not cover: in which order interviews come (interviews.cursors
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.plan.bitmap import Bitmap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunScope:
+class RunScope(msgspec.Struct, frozen=True, kw_only=True):
     """The interviews that one run was asked for: `total` of those whose ordinal is below `stop`.
 
     Ordinals never move and a plan grows behind its last one, so these numbers name the same interviews for good,

@@ -8,9 +8,10 @@ iteration is the slowest digit and the model the fastest: the first few intervie
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
+
+import msgspec
 
 
 class Coordinates(NamedTuple):
@@ -38,8 +39,7 @@ class Box(NamedTuple):
         return prod(self.sides)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """`shape` is the number of iterations, agents, scenarios and models that all boxes together cover."""
 
     shape: Coordinates

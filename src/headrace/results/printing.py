@@ -13,9 +13,11 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+from msgspec.structs import replace
 
 from headrace.display import cell_lines, cell_text, counted, html_table, visible
 from headrace.errors import OptionError, nearest
@@ -34,8 +36,7 @@ _LATEX = str.maketrans({sign: "\\" + sign for sign in "&%$#_{}"}) | str.maketran
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class Glance(msgspec.Struct, frozen=True, kw_only=True):
     """Rows to look at. `total` is how many there are in all, None where counting would read all of them.
 
     `is_overview` says that nobody chose the columns: long texts are then cut, and stand on one line.

@@ -6,16 +6,15 @@ not cover: their tables (run_file.run_schema, engine_file.engine_schema).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from headrace.errors import NotARunFile, RunFileTooNew, Spelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class Format(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of file. `mistaken` and `fix` refuse such a file where another kind is expected."""
 
     name: str

@@ -5,8 +5,9 @@ Covers: data only. Does not cover: reaching a service (models.services), or wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class ModelProtocol(Enum):
@@ -16,8 +17,7 @@ class ModelProtocol(Enum):
     ANTHROPIC_MESSAGES = "Anthropic's messages"
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(msgspec.Struct, frozen=True):
     """`base_url` is None where the user must give one, `key_env` where no key is needed."""
 
     protocol: ModelProtocol

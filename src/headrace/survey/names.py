@@ -12,8 +12,9 @@ In a rule a bare question name is its answer. Does not cover: which fields the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+
+import msgspec
 
 from headrace.survey.agent import NAME, unnamed
 from headrace.survey.values import Fields
@@ -28,8 +29,7 @@ QUESTION_PARTS = ("answer", "comment", "question_text", "question_options")
 AGENT_NAME, STORED_AGENT_NAME = "agent.name", f"agent.{NAME}"
 
 
-@dataclass(frozen=True, slots=True)
-class NameUse:
+class NameUse(msgspec.Struct, frozen=True):
     """A name that a text or a rule uses, and `where` it stands."""
 
     where: str

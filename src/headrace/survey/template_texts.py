@@ -15,7 +15,8 @@ Does not cover: rendering, and what one rendering may take in all (survey.templa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from headrace.errors import HeadraceError
 
@@ -59,8 +60,7 @@ class UnboundedText(HeadraceError):
     """Rendering this text could take memory or time without bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """`source` is what to compile; `weight` how many copies of its data a text may hold at once, 0 for names alone.
 
     `literals` is how many letters of data the text brings along in quotes.
@@ -71,8 +71,7 @@ class Checked:
     literals: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(msgspec.Struct, frozen=True):
     kind: str  # "text", "number", "name", "sign", or "space"
     text: str
 

@@ -17,10 +17,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from headrace.errors import HeadraceError, OptionError
 from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
@@ -59,8 +60,7 @@ _GUARD_EVERY_S = 1.0
 _NEARLY = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolOptions:
+class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`preload`: modules that every worker needs, imported once. `hang_s`: how long a task may be at 95 %
     of its limit without a step. `stuck_after_s`: when an event loop that does not turn is reported, None for never.
     `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A worker is replaced after

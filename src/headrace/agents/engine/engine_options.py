@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
 from headrace.errors import OptionError
@@ -25,8 +26,7 @@ from headrace.workers.limit_mechanisms import can_isolate
 _LEAST_SLOT_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
+class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine was asked for."""
 
     memory: MemoryLimits

@@ -16,10 +16,11 @@ import asyncio
 import errno
 import shutil
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from headrace.agents.contract import AgentExecutor
 from headrace.agents.engine.engine_options import EngineOptions
@@ -37,8 +38,7 @@ from headrace.store.engine_file.engine_file import EngineFile, Writes
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineParts:
+class EngineParts(msgspec.Struct, frozen=True, kw_only=True):
     """`spawn` starts a coroutine on the engine's loop and keeps it alive; an error in it ends the engine."""
 
     options: EngineOptions

@@ -5,9 +5,10 @@ Does not cover: how they are shown (agents.engine.status).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
+
+import msgspec
 
 from headrace.agents.scheduler.events import MemoryReading
 from headrace.agents.scheduler.hosts.host import Host
@@ -19,8 +20,7 @@ from headrace.priority import Priority
 _MOST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunShown:
+class RunShown(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     epoch: int
     kind: str
@@ -33,8 +33,7 @@ class RunShown:
     is_waiting: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShown:
+class HostShown(msgspec.Struct, frozen=True, kw_only=True):
     reading: MemoryReading
     slots: int
     best_room_bytes: int  # the most that one run could have had by any reading
@@ -50,8 +49,7 @@ class Lacks(Enum):
     ROOM = "memory that is in use outside of runs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstInLine:
+class FirstInLine(msgspec.Struct, frozen=True, kw_only=True):
     """The first run in the queue, on the first host: what it `needs_bytes`, and what is free beside reservations, or
     where it lacks room what one run could have beside nothing else.
     """
@@ -64,8 +62,7 @@ class FirstInLine:
     free_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`running` shows at most a hundred runs; `held` wait for a circuit to close or for their parent. Of the running,
     `awaiting_count` are in slots that wait.
     """

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
@@ -30,8 +31,7 @@ HANG_S = 5.0  # at its memory limit without a step: it spins there
 Isolation: TypeAlias = Literal["process", "inline"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`ceiling_bytes` is the most that one worker may be lent."""
 
     isolation: Isolation

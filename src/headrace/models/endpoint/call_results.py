@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import msgspec
@@ -94,8 +93,7 @@ class EndpointCondition(Enum):
     CLOSED = "closed"  # it refuses the key, the model's name or the quota
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointStatus:
+class EndpointStatus(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint's state and figures, for the progress line and for the statistics of a run.
 
     `since_s` is when its condition began, None where it was open from the start; `reason` says why it is not open.

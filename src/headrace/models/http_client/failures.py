@@ -11,7 +11,6 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -66,8 +65,7 @@ class SchemaNotTaken(ModelUnusable):
         self.is_lasting = is_lasting
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """What an error body says: `marks` are its code and type, `words` its message."""
 
     marks: str
@@ -75,8 +73,7 @@ class Said:
     status: int = 500
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(msgspec.Struct, frozen=True):
     """What an error message names: the model, its address, and where the key came from."""
 
     model: str

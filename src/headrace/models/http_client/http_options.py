@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
+
+import msgspec
 
 from headrace.errors import ListError
 from headrace.survey.known_services import Service
@@ -28,8 +29,7 @@ HTTP_PARAMETERS = frozenset(
 _LONGEST_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`read_timeout_s` is the longest silence, `timeout_s` the longest call from beginning to end."""
 
     base_urls: tuple[str, ...]

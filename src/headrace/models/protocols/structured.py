@@ -6,7 +6,6 @@ Covers: JSON schemas for services, made once for each schema. Does not cover: ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -28,8 +27,7 @@ _BOUNDS = frozenset(
 _TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerShape:
+class AnswerShape(msgspec.Struct, frozen=True):
     """One shape: `enforced` is the part of a request that demands it, `in_words` the sentence that a prompt gets."""
 
     enforced: bytes

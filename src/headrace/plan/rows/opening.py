@@ -13,9 +13,10 @@ Does not cover: reading the formats (plan.sources), directories of files to be a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from headrace.errors import ListError, Spelled
 from headrace.plan.rows.data_frames import arrow_rows
@@ -43,8 +44,7 @@ KNOWN = (*_TEXT, ".parquet", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".db
 _KNOWN_ENDS = f"Known are {', '.join(KNOWN)}, and .gz or .zst behind texts"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """How files are read: what their formats leave open."""
 
     delimiter: str | None = None

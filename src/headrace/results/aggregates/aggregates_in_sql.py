@@ -6,16 +6,16 @@ Does not cover: the query (tables.grouping), or what has to be computed in Pytho
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from headrace.expressions import ColumnKind
 
 _WHOLE = frozenset({ColumnKind.INT, ColumnKind.NULL})
 
 
-@dataclass(frozen=True, slots=True)
-class SqlAggregate:
+class SqlAggregate(msgspec.Struct, frozen=True):
     """SQL terms, and the result made of their values, which come first in the tuple."""
 
     texts: tuple[str, ...]

@@ -6,8 +6,9 @@ Does not cover: what the functions compute (function_states, ordered_values).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+import msgspec
 
 from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression, parse_call
@@ -21,8 +22,7 @@ PLACED = ("first", "last")
 FUNCTIONS = frozenset({*STATE_FUNCTIONS, "nunique", *QUANTILES, *PLACED})
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(msgspec.Struct, frozen=True):
     """A column: a function of an expression. `part` is the quantile; `count()` has no expression."""
 
     name: str

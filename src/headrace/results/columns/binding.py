@@ -7,8 +7,9 @@ What was written before a `rename` or a `mutate` keeps its meaning behind it. Do
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression

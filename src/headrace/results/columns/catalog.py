@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
 
 from headrace.errors import InvalidInput, nearest
 from headrace.results.columns.question_parts import PART_GROUPS, PARTS, parts_called, question_first
@@ -40,8 +42,7 @@ _UNLISTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnChanges:
+class ColumnChanges(msgspec.Struct, frozen=True):
     """What `mutate` and `rename` have made of a file's columns: columns added, and new labels by column."""
 
     added: tuple[ResultColumn, ...] = ()
@@ -56,8 +57,7 @@ class ColumnChanges:
         return replace(self, labels=(*kept, (plain, label)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Catalog:
+class Catalog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All columns of one file at one moment; agents and scenarios that are added may bring more.
 
     `data` are the columns of answers, fields, model and interview; `first` those that are shown where the user has
@@ -68,7 +68,7 @@ class Catalog:
     first: tuple[ResultColumn, ...]
     questions: dict[str, int]
     plainly: bool = False
-    labels: dict[ResultColumn, str] = field(default_factory=dict)
+    labels: dict[ResultColumn, str] = msgspec.field(default_factory=dict[ResultColumn, str])
 
     def changed(self, changes: ColumnChanges) -> Catalog:
         """The same catalog with what `mutate` and `rename` have made of it."""

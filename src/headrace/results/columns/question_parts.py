@@ -8,8 +8,9 @@ Does not cover: finding a column by its name (columns), or reading details (stag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from headrace.results.columns.raw_responses import decoded_response, generated_text, reasoning_text
 from headrace.survey.questions import Question
@@ -19,8 +20,7 @@ _OfRecord: TypeAlias = Callable[[AnswerRecord, Detail], Any]
 _OfQuestion: TypeAlias = Callable[[Question], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionPart:
+class QuestionPart(msgspec.Struct, frozen=True):
     """A column of each question: `group` stands before the dot, `suffix` behind the question's name.
 
     One of the functions gives its value: of the question's record in an interview, or of the question itself. With

@@ -7,11 +7,11 @@ Does not cover: finding names and expanding patterns (catalog), or a column's va
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import apsw
+import msgspec
 
 from headrace.expressions import ColumnKind, Expression
 from headrace.results.columns.question_parts import PART_GROUPS, QuestionPart
@@ -38,8 +38,7 @@ class Group(Enum):
     SHUFFLED = "shuffled"  # a number drawn from a seed and the ordinal; it only sorts
 
 
-@dataclass(frozen=True, slots=True)
-class ResultColumn:
+class ResultColumn(msgspec.Struct, frozen=True):
     """One column. `position` is the question's, for answers and parts.
 
     `computed` is what `mutate` was given, `label` the name that `rename` gave.
@@ -84,8 +83,7 @@ class ResultColumn:
                 yield from column.sources()
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True):
     """An expression whose names are full names of `columns`: what it means does not change when columns are renamed."""
 
     expression: Expression

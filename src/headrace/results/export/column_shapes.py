@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from typing import Any, TypeAlias, cast
+
+import msgspec
 
 from headrace.expressions import ColumnKind
 
@@ -39,13 +40,11 @@ class Leaf(Enum):
     MIXED = "mixed"
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     item: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class DictOf:
+class DictOf(msgspec.Struct, frozen=True):
     """Every dict has exactly these keys: a format that has no missing field could not tell it from None."""
 
     fields: tuple[tuple[str, Shape], ...]

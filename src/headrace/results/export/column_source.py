@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
+
+import msgspec
 
 from headrace.expressions import ColumnKind
 
@@ -13,8 +14,7 @@ Batch: TypeAlias = Sequence[Sequence[Any]]  # the values of each column, some th
 Kinds: TypeAlias = list[frozenset[ColumnKind] | None]  # of each column; None where its values have to be looked at
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSource:
+class ColumnSource(msgspec.Struct, frozen=True):
     """`kinds` and `batches` read anew each time: a run that goes on may have added rows meanwhile."""
 
     columns: list[str]

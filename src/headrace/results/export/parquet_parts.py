@@ -20,9 +20,10 @@ import shutil
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
+
+import msgspec
 
 from headrace.errors import OptionError
 from headrace.results.export.arrow_batches import column_shapes, import_arrow, with_shapes
@@ -51,8 +52,7 @@ ORDINAL = "interview.ordinal"
 _SPILL = "spill-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RangedSource:
+class RangedSource(msgspec.Struct, frozen=True, kw_only=True):
     """What parts are made of. `columns` has the column `interview.ordinal`; `batches` reads ordinals from the first up
     to the second, in order.
     """

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
+import msgspec
+
 from headrace.charts.chart_data import LONGEST_LABEL
 from headrace.charts.number_bins import NumberBins
 from headrace.display import cell_text
@@ -82,8 +84,7 @@ class CategoryAxis:
         return self._place(bool(grouped) if self.as_bool and grouped is not None else grouped)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NumberAxis:
+class NumberAxis(msgspec.Struct, frozen=True, kw_only=True):
     """A place for each interval of numbers."""
 
     bins: NumberBins
@@ -116,8 +117,7 @@ class NumberAxis:
         return self.bins.clipped(int(grouped))
 
 
-@dataclass(frozen=True, kw_only=True)
-class LengthAxis:
+class LengthAxis(msgspec.Struct, frozen=True, kw_only=True):
     """A place for each interval of texts' lengths: their letters, as SQLite counts them, up to a NUL."""
 
     bins: NumberBins

@@ -8,9 +8,11 @@ methods that users call (results).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from headrace.errors import InvalidInput, Spelled
 from headrace.expressions import ColumnKind, parse
@@ -74,8 +76,7 @@ class SharedFile:
             return [column_kinds(connection, column, self.header) for column in columns]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileView:
+class FileView(msgspec.Struct, frozen=True, kw_only=True):
     """`selected` is None where the user has chosen no columns; `timeout_s` is how long its next rows may take."""
 
     file: SharedFile

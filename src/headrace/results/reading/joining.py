@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from headrace.errors import InvalidInput
 from headrace.results.columns.result_column import Group, ResultColumn

@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
 import apsw
+import msgspec
+from msgspec.structs import replace
 
 from headrace.expressions import Sql, SqlTerm, parse
 from headrace.results.columns.page_values import PageValues
@@ -61,8 +63,7 @@ _BEFORE_ALL = -1
 _BATCH_ROWS, _WHOLE_ROWS = 8_192, 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class OpenView:
+class OpenView(msgspec.Struct, frozen=True):
     """A view of a run file with what is needed to read it: the file and its header."""
 
     reader: Reader

@@ -7,7 +7,8 @@ counted. Does not cover: how a window is cut out of several views (joining).
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from headrace.errors import InvalidInput
 from headrace.results.reading import joining

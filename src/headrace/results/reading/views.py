@@ -5,20 +5,20 @@ do).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from headrace.plan.portion import RunScope
 from headrace.results.columns.result_column import ORDINAL, Bound, ResultColumn
 
 
-@dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(msgspec.Struct, frozen=True):
     column: ResultColumn
     descending: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """The interviews of `parent` that pass the filters, sorted, from `start` up to `stop`.
 
     Without a parent they are of the file: of those in `scope`, or of all where that is None.

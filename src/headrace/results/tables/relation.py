@@ -8,10 +8,10 @@ cover: where the columns come from (computed_columns), or what is computed of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
+import msgspec
 
 from headrace.expressions import ColumnKind
 from headrace.results.columns.value_keys import stored_key, stored_sort_keys
@@ -21,8 +21,7 @@ from headrace.store.scratch.scratch_table import ScratchTable
 from headrace.survey.values import SqlValue, from_sql
 
 
-@dataclass(frozen=True, slots=True)
-class SqlColumn:
+class SqlColumn(msgspec.Struct, frozen=True):
     """A column's SQL with the values for its `?`s. `has_blobs` where a value may be tagged JSON, `as_bool` where 0 and
     1 stand for bools. `kinds` is None where they are not known.
     """

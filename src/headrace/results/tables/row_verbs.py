@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeAlias
+
+import msgspec
 
 from headrace.expressions import is_true
 from headrace.results.columns.records import drawn
@@ -97,8 +98,7 @@ def by_chance(seed: str) -> RowKey:
     return lambda place, _: (drawn(seed, place), None)
 
 
-@dataclass(frozen=True, slots=True)
-class RowRange:
+class RowRange(msgspec.Struct, frozen=True):
     """Which rows: from `start` up to `stop`, counted from the end where negative; or a part `fraction` of them."""
 
     start: int = 0

@@ -9,7 +9,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -75,8 +74,7 @@ class SqlSource(ABC):
         """Compute what has to be computed of the columns that are used."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilledSelf:
+class FilledSelf(msgspec.Struct, frozen=True):
     """The table `self` before a query: `define` makes it; `has_texts` says whether texts are among a column's values,
     True where that is not known.
     """

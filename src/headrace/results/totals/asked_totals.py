@@ -5,9 +5,10 @@ Does not cover: the texts (written_totals), or adding (running_totals, aggregato
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from headrace.errors import OptionError, spelled
 from headrace.limits import Keep, RunOptions
@@ -29,8 +30,7 @@ from headrace.store.run_file.run_file import RunFile
 from headrace.store.run_file.run_schema import MAPPED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedTotals:
+class AskedTotals(msgspec.Struct, frozen=True, kw_only=True):
     """`written` are totals as texts, `aggregator` is the user's own; both None for a file without totals."""
 
     path: Path

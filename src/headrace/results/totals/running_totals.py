@@ -7,8 +7,9 @@ own aggregator (aggregator).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from headrace.errors import InvalidInput, spelled
 from headrace.expressions import compile_closure

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, cast
+
+import msgspec
 
 from headrace.errors import HeadraceError, InvalidInput, OptionError, Spelled
 from headrace.results.aggregates.aggregation import Aggregation, read_aggregation
@@ -31,8 +32,7 @@ class TotalledRow(NamedTuple):
     scenario: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenTotals:
+class WrittenTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Functions by name, in their order, and the columns by which results are grouped."""
 
     functions: Mapping[str, str]

@@ -6,10 +6,10 @@ It is small and does not change while the file exists. Does not cover: the plan 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from headrace.errors import InvalidInput
 from headrace.limits import Keep
@@ -27,8 +27,7 @@ _MOST_DICTIONARY_BYTES = 1_000_000
 _MOST_MODELS = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHeader:
+class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Made by `load`. `has_checksums` is false for a file that an older Headrace wrote: its rows count as unchecked."""
 
     path: Path

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
+import msgspec
+from msgspec.structs import replace
 
 from headrace.expressions import Sql
 from headrace.store.contents import check_in_order, damaged, decoding, one_value
@@ -40,8 +41,7 @@ _MOST_READ_UNASKED = 64  # answers: one more column is read in a fraction of wha
 _numbers = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class RowSet:
+class RowSet(msgspec.Struct, frozen=True):
     """Interviews in an order: all by ordinal, those that one run was asked for, or those of a temporary table of
     ordinals by position.
 
@@ -86,8 +86,7 @@ def rows_between(first: int, stop: int) -> RowSet:
     return RowSet(rows, is_drawn=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
+class Projection(msgspec.Struct, frozen=True, kw_only=True):
     """Which parts of each interview a query reads; the others come as NULL.
 
     `with_checksums` adds the checksums of its agent and scenario, and its own where `is_whole`: that one covers all its

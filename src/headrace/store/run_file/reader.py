@@ -10,11 +10,11 @@ import os
 import threading
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
+import msgspec
 
 from headrace.errors import RunFileError, Spelled
 from headrace.store.connections import open_reader
@@ -35,8 +35,7 @@ def open_run_file(path: Path, *, needs_log: bool = True) -> apsw.Connection:
     return open_reader(path, check_is_run_file, needs_log=needs_log)
 
 
-@dataclass(frozen=True, slots=True)
-class _OrdinalTest:
+class _OrdinalTest(msgspec.Struct, frozen=True):
     name: str
     function: Callable[[int], bool]
 

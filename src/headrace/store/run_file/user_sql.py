@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 
 from headrace.expressions import ColumnKind
 from headrace.store.contents import decoding, typed_rows
@@ -33,8 +33,7 @@ _COMPUTED = "headrace_computed"
 _TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 
 
-@dataclass(frozen=True, slots=True)
-class QueryOutline:
+class QueryOutline(msgspec.Struct, frozen=True):
     """What a query is, found without running it: the columns of each statement that gives rows, and which columns of
     `self` it names.
     """
@@ -43,8 +42,7 @@ class QueryOutline:
     used: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class OutlineColumn:
+class OutlineColumn(msgspec.Struct, frozen=True):
     """A column of a query. `origin` is the column of `self` whose values it has as they are; None where it has none."""
 
     name: str

@@ -7,7 +7,7 @@ listed has no limit here; the service says so itself. Does not cover: making pic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.file_types import FileKind
@@ -22,8 +22,7 @@ _MOST_PIXELS_A_SIDE = {"anthropic": 8_000}
 _ANY_BYTES = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class SizeLimit:
+class SizeLimit(msgspec.Struct, frozen=True):
     """The limits of a service; `own_bytes` is what the model's `max_file_bytes` says."""
 
     service: str

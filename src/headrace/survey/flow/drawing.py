@@ -11,11 +11,12 @@ mean (survey.flow.route).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from headrace.display import cell_text
 from headrace.errors import SurveyError
@@ -42,8 +43,7 @@ class _Way(Enum):
     PIPE = "pipe"
 
 
-@dataclass(frozen=True)
-class _Arrow:
+class _Arrow(msgspec.Struct, frozen=True):
     """From one box to a later one, by position; the end has the position behind the last question."""
 
     start: int

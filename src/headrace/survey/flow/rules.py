@@ -7,9 +7,11 @@ decides, and what that means for one interview (survey.flow.route).
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from headrace.errors import SurveyError
 from headrace.expressions import Expression
@@ -32,8 +34,7 @@ class EndOfSurveyType(Enum):
 EndOfSurvey: Final = EndOfSurveyType.END
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """`next_question` is None for the end of the survey. `is_before` where it is looked at before its question."""
 
     question: str

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 from zlib import crc32
@@ -60,8 +59,7 @@ class ListRows(NamedTuple):
 _NO_ROWS = ListRows()
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPage:
+class ColumnPage(msgspec.Struct, frozen=True):
     """Some interviews as columns. `agents` and `scenarios` are empty where they were not asked for."""
 
     last_key: int

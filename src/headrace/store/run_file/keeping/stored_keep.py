@@ -6,10 +6,10 @@ totals has neither row. Does not cover: what the text of totals means (results.t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from headrace.errors import OptionError, spelled
 from headrace.limits import Keep
@@ -20,8 +20,7 @@ _KEEP, _TOTALS = "keep", "totals"
 _MOST_TEXT = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class Keeping(msgspec.Struct, frozen=True, kw_only=True):
     """`totals` is the text of the totals, None where the file has none."""
 
     keep: Keep = Keep.EVERYTHING
@@ -32,8 +31,7 @@ class Keeping:
         return self == Keeping()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedKeeping:
+class WantedKeeping(msgspec.Struct, frozen=True, kw_only=True):
     """What a run asks for; None stands for what the file has."""
 
     keep: Keep | None = None

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import apsw
+import msgspec
 
 from headrace.errors import RunFileError
 from headrace.limits import Keep
@@ -50,8 +50,7 @@ class MergedRow(NamedTuple):
         return self.values[HEAD.index("status")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeSource:
+class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
     """Made by `opened_source`; it reads inside one transaction."""
 
     path: Path

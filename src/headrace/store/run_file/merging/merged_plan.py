@@ -6,10 +6,11 @@ the new plan. Does not cover: how two lists become one (list_joining), or the ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import apsw
+from msgspec.structs import replace
 
 from headrace.errors import RunFileError
 from headrace.plan import differences

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
 
 import apsw
 import msgspec
+from msgspec.structs import asdict
 
 from headrace.errors import PlanMismatch, spelled
 from headrace.limits import Budgets

@@ -7,10 +7,10 @@ comparing a file with a job, and refusing another job with what differs. Does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from headrace.display import counted
 from headrace.errors import OptionError, RunFileError, spelled
@@ -98,8 +98,7 @@ def _has_grown(boxes: tuple[Box, ...]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
     """The growth of a stored plan to `plan`. `lists_from` is the stored plan where its lists get longer; `left_out` are
     the ordinals that the stored plan leaves out.
     """
