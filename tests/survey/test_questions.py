@@ -121,7 +121,9 @@ def test_a_scale_shows_its_labels():
 
 
 def test_a_new_kind_needs_nothing_but_its_class(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(kinds, "_kinds", dict(kinds._kinds))  # it must not outlive this test
+    monkeypatch.setattr(
+        kinds, "_kinds", {each.kind: each for each in kinds.kinds_by_name()}
+    )  # it must not outlive this test
 
     class QuestionEven(QuestionNumerical):
         kind = "even_number_for_this_test"

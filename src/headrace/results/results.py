@@ -28,8 +28,6 @@ from headrace.results.export.export_progress import watched
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
-from headrace.results.plots.distributions import chart_of, memory_chart
-from headrace.results.plots.plot import Plot
 from headrace.results.printing import Glance
 from headrace.results.reading import chosen_columns, joining, ordinal_ranges, view_windows
 from headrace.results.reading.file_view import FileView, SharedFile
@@ -55,6 +53,8 @@ from headrace.survey.survey import Survey
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from headrace.results.plots.plot import Plot
 
 SomeAggregator = TypeVar("SomeAggregator", bound=Aggregator)
 _WRITTEN_AT_ONCE = 50
@@ -362,11 +362,17 @@ class Results(HostedVerbs, Tabular):
         """
         if column == "memory" and by is None and not self._parts[0].catalog().has(column):
             return self.plot_memory()
+        from headrace.results.plots.distributions import chart_of
+        from headrace.results.plots.plot import Plot
+
         timed = self._each(lambda part: part.within(timeout_s))
         return Plot(chart_of(timed._parts, column, by, timed.tally), self.path)
 
     def plot_memory(self) -> Plot:
         """A picture of the memory of all runs of the file, against the budget."""
+        from headrace.results.plots.distributions import memory_chart
+        from headrace.results.plots.plot import Plot
+
         return Plot(memory_chart(self.memory_history(), self.path.name, self.stats().interviews), self.path)
 
     @overload

@@ -34,6 +34,7 @@ _PRELOADED = (
     "headrace.models.protocols.test_model",
     "headrace.models.protocols.function",
 )
+_KINDS = "headrace.survey.questions."  # a program's own kinds come with its functions
 _PRELOADED_FOR_NETWORK = ("headrace.models.http_client.http_provider", "uvloop")
 _OWN_GROWTH_BYTES = 24_000_000  # of this process: the run file's caches, rows on their way to disk
 _OWN_GROWTH_SHARE = 0.15
@@ -69,7 +70,9 @@ async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncG
     functions = _functions(job)
     has_network = any(model.service_name in SERVICES for model in job.called_models)
     modules = {f.module for each in functions for f in each.values() if not f.is_script}
-    preload = (*_PRELOADED, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
+    kinds = {type(question).__module__ for question in job.survey.questions}
+    ours = (*_PRELOADED, *sorted(kind for kind in kinds if kind.startswith(_KINDS)))
+    preload = (*ours, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
     async with WorkerPool(PoolOptions(preload=preload)) as pool:
         yield SurveyWorkers(pool, functions, workers, limits)
 

@@ -1,17 +1,12 @@
-"""The kinds of question, one per file. A new kind is a new file here: every module of this folder is loaded.
+"""The kinds of question, one per file. A new kind is a new file here.
 
-Does not cover: how a prompt is put together (survey.prompts) or in what order questions are asked
-(interviews.interview).
+A kind's module is loaded when its class is imported, or all of them when one is asked for by its name (kinds): a
+program with one kind of question does not wait for the others. Does not cover: how a prompt is put together
+(survey.prompts) or in what order questions are asked (interviews.interview).
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from headrace.survey.questions.base import Question, question_from_dict
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = ["Question", "question_from_dict"]

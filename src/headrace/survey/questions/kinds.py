@@ -7,7 +7,11 @@ hold (each kind).
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
+import pkgutil
 from abc import ABCMeta
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from headrace.errors import SurveyError, nearest
@@ -32,6 +36,8 @@ class KindOfQuestion(ExplainedABC, ABCMeta):
             setattr(cls, "__repr__", _as_written)  # noqa: B010 # a dataclass leaves alone what is there
         if "kind" in namespace:
             cls.question_type = cls.kind  # as EDSL calls it
+            if cls.__module__.rpartition(".")[0] != __package__:
+                _load_kinds()  # so that none of ours comes after, and takes the place of, a program's own
             _kinds[cls.kind] = cls
 
     def __call__(cls: type[_Made], *given: Any, **settings: Any) -> _Made:
@@ -76,12 +82,22 @@ def kind_named(kind: Any = None, *more: Any) -> KindOfQuestion:
     if more:
         raise SurveyError(f"Question({kind!r}, ...) was given {more[0]!r} without saying which setting that is.")
     if kind not in _kinds:
+        _load_kinds()
+    if kind not in _kinds:
         raise SurveyError(f"There is no kind of question called {kind!r}.", fix=nearest(str(kind), _kinds))
     return _kinds[kind]
 
 
 def kinds_by_name() -> list[KindOfQuestion]:
+    _load_kinds()
     return [_kinds[name] for name in sorted(_kinds)]
+
+
+@functools.cache
+def _load_kinds() -> None:
+    """Import every module of this folder; each registers its kinds."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        importlib.import_module(f"{__package__}.{module.name}")
 
 
 def split_kind(settings: dict[str, Any]) -> tuple[KindOfQuestion, dict[str, Any]]:
