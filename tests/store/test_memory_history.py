@@ -77,7 +77,7 @@ def test_a_killed_run_has_its_history_and_its_highest_memory(tmp_path: Path):
 
 
 def test_a_run_that_waits_long_for_a_reply_notes_its_memory_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run_journal, "_IDLE_NOTED_EVERY_S", 1.1)
+    monkeypatch.setattr(run_journal, "IDLE_NOTED_EVERY_S", 1.1)
     slow_job(3.5).run(tmp_path / "slow.run").close()
     with Results.open(tmp_path / "slow.run") as results:
         assert len({point.at for point in results.memory_history()}) >= 3

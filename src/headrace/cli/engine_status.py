@@ -62,7 +62,9 @@ def _lines(path: Path, overview: EngineOverview, holder: str | None) -> Iterator
     yield f"{path}: {counted(total, 'agent run')}{': ' if states else ''}{states}"
     if holder is not None:
         yield f"open in process {holder}"
-    yield f"{format_bytes(disk_bytes(path.expanduser().resolve()))} on disk"
+    peak = overview.peak_memory_bytes
+    memory = "" if peak is None else f", at most {format_bytes(peak)} of memory"
+    yield f"{format_bytes(disk_bytes(path.expanduser().resolve()))} on disk{memory}"
     if overview.failed:
         shown = len(overview.latest_failed)
         yield "failed:" if shown == overview.failed else f"failed, the latest {shown} of {overview.failed:,}:"
@@ -90,6 +92,7 @@ def _facts(path: Path, overview: EngineOverview, holder: str | None) -> dict[str
             {"id": run.id, "name": run.name, "kind": run.kind, "state": run.state.value, "cause": _cause(run)}
             for run in overview.latest_failed
         ],
+        "peak_memory_bytes": overview.peak_memory_bytes,
         "size_bytes": disk_bytes(path.expanduser().resolve()),
         "pid": int(holder) if holder is not None and holder.isdecimal() else None,
     }

@@ -5,8 +5,8 @@ an interval and keeps the highest memory in it. When there are too many points, 
 
     1 s each, 512 points ──► 2 s each, 256 points ──► ... up to 512 again ──► 4 s each, 256 points
 
-so ten minutes have a point a second or two, and a week one in forty minutes at most. A run file keeps such a history
-(store.run_file.stored_history). Does not cover: taking readings (memory.gauge), or drawing (charts).
+so ten minutes have a point a second or two, and a week one in forty minutes at most. Run files and engine
+files keep such a history (store.history). Does not cover: taking readings (memory.gauge), or drawing (charts).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import msgspec
 
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.store.contents import decoding
+from headrace.store.history.stored_history import read_history
 from headrace.store.run_file.details import read_counters, read_endpoints, read_runs
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.stored_history import read_history
 
 
 class EndpointStats(msgspec.Struct, frozen=True):

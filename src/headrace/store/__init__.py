@@ -7,7 +7,7 @@ second writer, a moved file, a full disk, a flipped bit, a file that somebody el
     whole_files                copy, compact, verify: either kind
         │
     run_file/   engine_file/   what is in them: tables, reads, writes. They do not know each other
-        │            │
+        │            │               history/        how memory went, in both kinds
     live_file                  a file while it is written       writer_thread   where it is written
         │                                                       verification    what a check has found
         ├─ lock                one writer: a flock beside the file

@@ -1,6 +1,7 @@
 """An engine's memory: `EngineMemory` takes its readings, `EngineSurveyMemory` hands them to a survey inside it.
 
     BudgetReadings (memory.gauge) ──► EngineMemory.read ──► workers: what may be lent   scheduler: MemoryMeasured
+                  │                                    └──► the history in the file, with the engine's commits
                   └──────────────────► EngineSurveyMemory: one for each survey
 
 Does not cover: how memory is measured (memory.gauge), or what follows from a reading (agents.scheduler.relief).
@@ -20,7 +21,9 @@ from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.governor import Pressure
 from headrace.memory.reclaiming import LevelReclaim, reclaim_memory
+from headrace.store.engine_file.engine_values import Write
 from headrace.store.engine_file.notes import KindSizes
+from headrace.store.history.stored_history import IDLE_NOTED_EVERY_S, NOTED_EVERY_S, HistoryWriter
 from headrace.units import format_bytes
 
 _MOST_SIZES_KEPT = 1000
@@ -40,6 +43,8 @@ class EngineMemory:
         self._reclaim = LevelReclaim(parts.options.memory.calm_s)
         self._noted_warden: int | None = None
         self._sizes: KindSizes = {}
+        self._history: HistoryWriter | None = None
+        self._history_written_s = 0.0
 
     def read(self) -> None:
         """Take a reading, lend workers what it leaves, and send it to the scheduler."""
@@ -60,6 +65,8 @@ class EngineMemory:
             lendable_bytes=lendable_bytes,
         )
         self._parts.driver.send(measured)
+        if self._history is not None:
+            self._history.note(used, readings.budget_bytes, self._parts.driver.scheduler.pressure(self._host))
         if self._reclaim.is_due_again(now_s):
             self._shrink_caches()
             reclaim_memory()
@@ -73,6 +80,25 @@ class EngineMemory:
         reading = hosts[0].reading if hosts else None
         self._parts.log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self.read)
+
+    def begin_history(self) -> None:
+        """Keep readings for the file's history from now on: the scheduler knows the host."""
+        self._history = self._parts.file.history()
+
+    def history_writes(self, done: int, *, is_last: bool = False) -> list[Write]:
+        """What is to be written of the history beside other things, once a second; `done` runs have ended since the
+        engine was opened.
+        """
+        now_s = time.monotonic()
+        if self._history is None or (now_s - self._history_written_s < NOTED_EVERY_S and not is_last):
+            return []
+        self._history_written_s = now_s
+        return self._history.writes(time.time(), self._history.done_before + done, self._parts.file.size_bytes)
+
+    @property
+    def is_history_due(self) -> bool:
+        """Whether the engine has committed nothing for a while."""
+        return self._history is not None and time.monotonic() - self._history_written_s >= IDLE_NOTED_EVERY_S
 
     def recall_sizes(self) -> None:
         """Tell the scheduler what the last engine of this file has learned of kinds of runs."""

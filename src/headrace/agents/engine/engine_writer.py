@@ -24,6 +24,7 @@ class EngineWriter:
         self._after: list[Callable[[], object]] = []
         self._wanted = asyncio.Event()
         self._is_writing = False
+        self.beside: Callable[[], list[Write]] = list  # what is written only where something else is
 
     def write(self, writes: list[Write]) -> None:
         self._writes += writes
@@ -59,6 +60,7 @@ class EngineWriter:
             writes, after = self._writes, self._after
             self._writes, self._after = [], []
             if writes:
+                writes += self.beside()
                 self._is_writing = True
                 await self._thread.call(self._file.commit, writes)
                 self._is_writing = False

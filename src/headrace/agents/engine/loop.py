@@ -151,6 +151,7 @@ class EngineLoop:
         self._run_events.submit_child = self.backlog.submit_child
         self._driver.act = self._act
         self._driver.on_idle = self.backlog.feed
+        self._writer.beside = lambda: self._memory.history_writes(self._run_commands.ended_count)
         self._closing = asyncio.Event()
         self._failure: BaseException | None = None
         self._watch: StuckLoopWatch | None = None
@@ -198,6 +199,7 @@ class EngineLoop:
             kept_back_bytes=KEPT_BACK_BYTES if self._workers.is_isolated else 0,
         )
         self._driver.send(joined)
+        self._memory.begin_history()
         self._memory.read()
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
@@ -217,6 +219,7 @@ class EngineLoop:
         while not writing.done() and self._is_closing_worth_waiting_for(time.monotonic() - began_s):
             await self._a_moment()
         self._memory.note_sizes()
+        self._writer.write(self._memory.history_writes(self._run_commands.ended_count, is_last=True))
         if not writing.done():
             await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
 
@@ -345,6 +348,8 @@ class EngineLoop:
             if due_s is not None and due_s <= now_s:
                 self._driver.send(Tick(now_s=now_s))
             self._file.live.check_is_in_place()
+            if self._memory.is_history_due:
+                self._writer.write(self._memory.history_writes(self._run_commands.ended_count))
             await self._writer.keep_log_short()
             await asyncio.sleep(_READING_EVERY_S if self._memory.readings.is_calm else _READING_UNDER_PRESSURE_S)
 

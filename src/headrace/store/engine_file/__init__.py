@@ -8,6 +8,7 @@
     blobs           values above 256 KB, which lie beside their row             engine_values
     surveys         surveys that the engine ran: run file, plan, state          engine_surveys
     usage events    model usage in all; the latest 10,000 events                notes
+    memory_history  memory while engines had the file, at most 512 points       store.history
     meta            the file's token, the warden's pid, the clock, kinds' sizes notes
 
 How data flows:

@@ -16,6 +16,7 @@ from headrace.store.engine_file.engine_values import BlobWrites, ValueReader, Wr
 from headrace.store.engine_file.notes import NoteWrites, StoredNotes
 from headrace.store.engine_file.runs import RunWrites, StoredRuns
 from headrace.store.engine_file.steps import StepWrites, StoredSteps
+from headrace.store.history.stored_history import HistoryWriter, stored_bytes
 from headrace.store.live_file import LiveFile, make_where_missing, opening
 from headrace.store.lock import WriterLock
 
@@ -65,6 +66,14 @@ class EngineFile:
             for sql, bindings in writes:
                 execute(sql, bindings)
         self.live.check_is_in_place()
+
+    def history(self) -> HistoryWriter:
+        """The memory history of this file, for the engine that goes on with it now."""
+        return HistoryWriter(self._reader)
+
+    @property
+    def size_bytes(self) -> int:
+        return stored_bytes(self._reader)
 
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""

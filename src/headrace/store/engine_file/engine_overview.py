@@ -10,9 +10,10 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from headrace.store.connections import connect, open_reader
-from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState, check_is_engine_file
-from headrace.store.engine_file.engine_values import Count, Id, ValueReader
+from headrace.store.connections import connect
+from headrace.store.engine_file.engine_reader import reading_engine
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
+from headrace.store.engine_file.engine_values import Count, Id
 from headrace.store.formats import ENGINE_FILE, has_format
 
 _FAILED = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
@@ -30,10 +31,13 @@ class FailedRun(msgspec.Struct, frozen=True):
 
 
 class EngineOverview(msgspec.Struct, frozen=True):
-    """`runs` are counted by state; `latest_failed` are the failed ones that were submitted last, oldest first."""
+    """`runs` are counted by state; `latest_failed` are the failed ones that were submitted last, oldest first.
+    `peak_memory_bytes` is the most that an engine of this file took, None where no history says so.
+    """
 
     runs: dict[RunState, int]
     latest_failed: list[FailedRun]
+    peak_memory_bytes: int | None
 
     @property
     def failed(self) -> int:
@@ -57,15 +61,11 @@ def is_engine_file(path: Path) -> bool:
 
 
 def read_overview(path: Path, most_failed: int) -> EngineOverview:
-    connection = open_reader(path, check_is_engine_file)
-    try:
-        values = ValueReader(path, connection)
-        counted = values.rows(tuple[RunState, Count], "SELECT state, count(*) FROM runs GROUP BY state")
+    with reading_engine(path) as reader:
+        counted = reader.rows(tuple[RunState, Count], "SELECT state, count(*) FROM runs GROUP BY state")
         sql = (
             f"SELECT id, substr(name, 1, {_MOST_LETTERS}), substr(kind, 1, {_MOST_LETTERS}), state,"
             f" substr(error, 1, {_MOST_LETTERS}) FROM runs WHERE state IN ({_FAILED}) ORDER BY id DESC LIMIT ?"
         )
-        failed = [FailedRun(*row) for row in values.rows(tuple[Id, str, str, RunState, str], sql, (most_failed,))]
-        return EngineOverview(dict(counted), failed[::-1])
-    finally:
-        connection.close()
+        failed = [FailedRun(*row) for row in reader.rows(tuple[Id, str, str, RunState, str], sql, (most_failed,))]
+        return EngineOverview(dict(counted), failed[::-1], reader.peak_memory_bytes())

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from headrace.store.formats import ENGINE_FILE, check_format
+from headrace.store.history.stored_history import MEMORY_HISTORY, add_history, has_history
 from headrace.store.live_file import LiveFile
 from headrace.store.schema_check import accepted_tables, check_schema, one_line
 from headrace.store.transactions import transaction
@@ -52,8 +53,8 @@ CREATE TABLE surveys(path TEXT PRIMARY KEY, plan TEXT NOT NULL, priority INTEGER
 _PREEMPTED = "preempted INTEGER NOT NULL DEFAULT 0"
 # As files were made first; the columns are added when one is opened.
 _FIRST = one_line(_TABLES).replace(" mark BLOB,", "").replace(f", {_PREEMPTED}", "")
-_ACCEPTED = accepted_tables(_TABLES, _FIRST, _SURVEYS)
-_LATER_TABLES = frozenset({"surveys"})
+_ACCEPTED = accepted_tables(_TABLES, _FIRST, _SURVEYS, MEMORY_HISTORY)
+_LATER_TABLES = frozenset({"surveys", "memory_history"})
 
 
 class Effect(IntEnum):
@@ -103,6 +104,9 @@ def add_what_came_later(live: LiveFile) -> None:
     if not live.connection.execute("PRAGMA table_info(surveys)").fetchall():
         with live.transaction():
             live.connection.execute(_SURVEYS)
+    if not has_history(live.connection):
+        with live.transaction():
+            add_history(live.connection)
 
 
 def _add_column(live: LiveFile, table: str, column: str) -> None:
@@ -119,5 +123,6 @@ def create_engine_tables(connection: apsw.Connection) -> None:
         )
         connection.execute(_TABLES)
         connection.execute(_SURVEYS)
+        add_history(connection)
         meta = (secrets.token_hex(8), time.time())
         connection.execute("INSERT INTO meta VALUES('token', ?), ('made_at', ?)", meta)

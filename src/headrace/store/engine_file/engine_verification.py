@@ -11,6 +11,7 @@ import apsw
 
 from headrace.store.contents import UNREADABLE, raw_rows
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.history.stored_history import check_history
 from headrace.store.verification import Verification
 from headrace.survey.values import decode_value
 
@@ -38,6 +39,7 @@ def verify_engine_file(connection: apsw.Connection, path: Path) -> Verification:
     for kind, sql in _NAMED:
         found.attempt(kind, lambda kind=kind, sql=sql: _check_named(connection, found, kind, sql))
     found.attempt("runs", lambda: _check_states(connection, found))
+    found.attempt("memory history", lambda: check_history(connection, found))
     return found
 
 

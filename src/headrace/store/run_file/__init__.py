@@ -11,7 +11,7 @@ it while it is written, and it can be sent to somebody else.
     details                               by ordinal: prompts, raw responses, tokens and times, msgpack under zstd
     pending                               answers of interviews in flight; bounded by the window
     failures counters runs                causes; kept counts; each run of this file
-    memory_history                        memory over all runs of this file, at most 512 points (`stored_history`)
+    memory_history                        memory over all runs of this file, at most 512 points (`store.history`)
     finished totals                       only in a file that keeps less, or totals (`keeping`)
     results (a view)                      answers by question name, "agent.x", "scenario.x", for any SQLite tool
 

@@ -6,7 +6,7 @@ where a file comes from. Does not cover: refusing changed rows (row_check).
     interviews.checksum           upper half: ordinal, positions, status and answers; lower half: the detail
     agents, scenarios .checksum   position and fields
     pending.checksum              ordinal, question and record
-    memory_history.checksum       the other columns
+    memory_history.checksum       the other columns (store.history)
     counters, name `check`        the other counters
     meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out or kept
     finished, totals .checksum    the row itself (keeping)
@@ -83,11 +83,6 @@ def record_checksum(ordinal: int, question: int, record: bytes) -> int:
 
 def counters_checksum(counters: Mapping[str, Any]) -> int:
     return crc32(_encode(sorted((name, value) for name, value in counters.items() if name != CHECK)))
-
-
-def history_checksum(point: Sequence[Any]) -> int:
-    """The checksum of a point of the memory history."""
-    return crc32(_encode(point))
 
 
 def plan_checksum(connection: apsw.Connection) -> int:

@@ -11,10 +11,10 @@ import apsw
 
 from headrace.errors import RESTORE, RunFileDamaged
 from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, typed_rows
+from headrace.store.history.stored_history import highest_memory_bytes
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.header import has_checked_rows
 from headrace.store.run_file.rows import DetailPacker
-from headrace.store.run_file.stored_history import has_history
 from headrace.survey.record import Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
@@ -87,7 +87,6 @@ def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     reused = one_value(connection, int | None, "SELECT reused FROM runs ORDER BY number DESC LIMIT 1")
     sums = "SELECT coalesce(sum(ended_at - started_at), 0.0), max(peak_memory_bytes) FROM runs"
     ((seconds, peak_bytes),) = typed_rows(connection, tuple[float, int | None], sums)
-    if has_history(connection):
-        highest = one_value(connection, int | None, "SELECT max(memory_bytes) FROM memory_history")
-        peak_bytes = max((peak for peak in (peak_bytes, highest) if peak is not None), default=None)
+    peaks = (peak_bytes, highest_memory_bytes(connection))
+    peak_bytes = max((peak for peak in peaks if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes

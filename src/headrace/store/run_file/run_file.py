@@ -18,6 +18,7 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.store.contents import decoding, one_value
+from headrace.store.history.stored_history import add_history, has_history
 from headrace.store.live_file import LiveFile, make_where_missing, opening
 from headrace.store.run_file.details import read_counters, stored_detail
 from headrace.store.run_file.finished import check_record, count_failed, read_finished, read_pending
@@ -30,13 +31,7 @@ from headrace.store.run_file.removal import set_aside
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
-from headrace.store.run_file.run_schema import (
-    WITHOUT_CHECKSUMS,
-    add_checksums,
-    add_memory_history,
-    has_embedded_files,
-)
-from headrace.store.run_file.stored_history import has_history
+from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums, has_embedded_files
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.embedded_files import embed_files
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
@@ -247,4 +242,4 @@ def _bring_up_to_date(live: LiveFile) -> None:
             creation.write_plan_check(live.connection)
     if not has_history(live.connection):
         with live.transaction():
-            add_memory_history(live.connection)
+            add_history(live.connection)

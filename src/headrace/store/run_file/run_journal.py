@@ -17,6 +17,7 @@ from headrace.limits import Keep
 from headrace.memory.governed import GovernedMemory
 from headrace.plan.bitmap import Bitmap
 from headrace.steady_clock import SteadyClock
+from headrace.store.history.stored_history import IDLE_NOTED_EVERY_S, NOTED_EVERY_S, HistoryWriter, stored_bytes
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
@@ -24,11 +25,9 @@ from headrace.store.run_file.details import read_counters
 from headrace.store.run_file.keeping.stored_totals import TotalState, write_totals
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
-from headrace.store.run_file.stored_history import HistoryWriter
 from headrace.survey.record import AnswerRecord, Usage, encode_record, without_texts
 from headrace.survey.values import SqlValue
 
-_NOTED_EVERY_S, _IDLE_NOTED_EVERY_S = 1.0, 5.0
 _MOST_ROWS_AT_ONCE = 16
 _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 
@@ -213,16 +212,16 @@ class RunNote:
 
     @property
     def is_due(self) -> bool:
-        return self._clock.now() - self._noted_at >= _IDLE_NOTED_EVERY_S
+        return self._clock.now() - self._noted_at >= IDLE_NOTED_EVERY_S
 
     def still_running(self, done: int) -> None:
         """Move the end to now, inside a transaction of the journal; `done` is how many results the file has."""
         now = self._clock.now()
         self._done = done
-        if now - self._noted_at >= _NOTED_EVERY_S:
+        if now - self._noted_at >= NOTED_EVERY_S:
             self._noted_at = now
             self._connection.execute("UPDATE runs SET ended_at = ? WHERE number = ?", (now, self._number))
-            self.history.write(now, done)
+            self._write_history(now)
 
     def ended(self, peak_bytes: int, outcome: str, endpoints: str) -> None:
         """Note the end. On a full disk, or in a file that another process has taken over, the note is lost and nothing
@@ -230,8 +229,12 @@ class RunNote:
         """
         with suppress(apsw.FullError, apsw.IOError, RunFileBusy), self._live.transaction():
             now = self._clock.now()
-            self.history.write(now, self._done)
+            self._write_history(now)
             self._connection.execute(
                 "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
                 (now, peak_bytes, outcome, endpoints, self._number),
             )
+
+    def _write_history(self, now: float) -> None:
+        for sql, bindings in self.history.writes(now, self._done, stored_bytes(self._connection)):
+            self._connection.execute(sql, bindings)

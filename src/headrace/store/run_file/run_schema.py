@@ -15,6 +15,7 @@ from headrace.errors import RESTORE, RunFileDamaged
 from headrace.plan.census import MOST_FIELDS
 from headrace.store.contents import typed_rows
 from headrace.store.formats import RUN_FILE, check_format
+from headrace.store.history.stored_history import MEMORY_HISTORY
 from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.schema_check import IsOurs, accepted_tables, check_schema
@@ -47,12 +48,6 @@ CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
                   peak_memory_bytes INTEGER, outcome TEXT, endpoints TEXT);
 """
-# A file that was written before it gets this one with its next run; until then it has no history.
-_MEMORY_HISTORY = """
-CREATE TABLE memory_history(second INTEGER PRIMARY KEY, seconds INTEGER NOT NULL, run INTEGER NOT NULL,
-                            at REAL NOT NULL, memory_bytes INTEGER NOT NULL, budget_bytes INTEGER NOT NULL,
-                            level INTEGER NOT NULL, done INTEGER NOT NULL, stored_bytes INTEGER NOT NULL, checksum);
-"""
 # Made when a run embeds files, in a file of any version: older versions take them for tables of the user's own.
 _EMBEDDED_FILES = """
 CREATE TABLE embedded(digest TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
@@ -66,9 +61,9 @@ CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLO
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    WITH_TOTALS: accepted_tables(_TABLES, _MEMORY_HISTORY, _EMBEDDED_FILES, _KEEPING_TABLES),
-    WITH_CHECKSUMS: accepted_tables(_TABLES, _MEMORY_HISTORY, _EMBEDDED_FILES),
-    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), _MEMORY_HISTORY),
+    WITH_TOTALS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES, _KEEPING_TABLES),
+    WITH_CHECKSUMS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES),
+    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), MEMORY_HISTORY),
 }
 
 
@@ -76,7 +71,7 @@ def create_tables(connection: apsw.Connection, questions: int, *, with_totals: b
     """Make the tables; those of totals and finished bits only where the file keeps less than everything, or totals."""
     version = WITH_TOTALS if with_totals else WITH_CHECKSUMS
     connection.execute(f"PRAGMA application_id={RUN_FILE.application_id}; PRAGMA user_version={version};")
-    connection.execute(_TABLES + _MEMORY_HISTORY + _KEEPING_TABLES * with_totals)
+    connection.execute(_TABLES + MEMORY_HISTORY + _KEEPING_TABLES * with_totals)
     connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
 
 
@@ -94,13 +89,6 @@ def add_checksums(connection: apsw.Connection) -> None:
         for table in _CHECKED:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
         connection.execute(f"PRAGMA user_version={WITH_CHECKSUMS}")
-
-
-def add_memory_history(connection: apsw.Connection) -> None:
-    """Give a file from before it the table for its memory history. Older versions take that for a table of the user's
-    own, so the file's version stays.
-    """
-    connection.execute(_MEMORY_HISTORY)
 
 
 def add_embedded_files(connection: apsw.Connection) -> None:

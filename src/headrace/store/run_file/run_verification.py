@@ -17,6 +17,7 @@ from headrace.expressions import ColumnKind
 from headrace.limits import Keep
 from headrace.plan.product import Plan
 from headrace.store.contents import UNREADABLE, check_in_order, raw_rows, short_message
+from headrace.store.history.stored_history import check_history
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, bits_to_kinds
 from headrace.store.run_file.details import read_counters
@@ -44,7 +45,6 @@ from headrace.store.run_file.keeping.stored_totals import TotalsCheck, read_tota
 from headrace.store.run_file.keeping.unkept_verification import check_unkept
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
-from headrace.store.run_file.stored_history import damaged_points
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta
 from headrace.store.run_file.stored_job.embedded_files import damaged_files
 from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
@@ -78,7 +78,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     found.attempt("embedded files", lambda: _check_embedded(connection, found))
-    found.attempt("memory history", lambda: _check_history(connection, found))
+    found.attempt("memory history", lambda: check_history(connection, found))
     return found
 
 
@@ -223,11 +223,6 @@ def _check_pending(connection: apsw.Connection, found: Verification) -> None:
             is_right = False
         if not is_right:
             found.note("answers in flight", "is not as it was written", ordinal)
-
-
-def _check_history(connection: apsw.Connection, found: Verification) -> None:
-    if lost := damaged_points(connection):
-        found.note("memory history", f"{lost} points are not as they were written; runs and results do not need them")
 
 
 def _check_embedded(connection: apsw.Connection, found: Verification) -> None:
