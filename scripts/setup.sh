@@ -1,5 +1,5 @@
-# Sourced by the other scripts, with $root set: `ensure_venv runtime` or `ensure_venv dev`.
-# Covers: noticing that nothing changed, without starting Python; choosing a Python.
+# Sourced by the other scripts, with $root set: `ensure_venv runtime` or `ensure_venv dev`; `ensure_chromium`.
+# Covers: noticing that nothing changed, without starting Python; choosing a Python; a browser for the page's tests.
 # Does not cover: making the environment (scripts/setup.py).
 
 # Where the machine forbids byte code, every start would compile this tree anew.
@@ -34,4 +34,27 @@ ensure_venv() {
     venv_is_ready "$1" && return
     find_python
     "$candidate" "$root/scripts/setup.py" "$1"
+}
+
+has_chromium() {
+    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
+}
+
+apt() {
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 -o Acquire::http::Timeout=30 "$@" \
+        </dev/null >/dev/null 2>&1
+}
+
+apt_chromium() {
+    apt install -y --no-install-recommends chromium
+}
+
+# Debian's Chromium where root may install it; 100 MB to fetch and 460 MB on disk, so only for tests that need it.
+ensure_chromium() {
+    has_chromium && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing Chromium for the page's tests (once) ..." >&2
+        apt_chromium || { apt update && apt_chromium; } || true
+    fi
+    has_chromium || echo "no Chromium: the page's tests in a browser do not run; apt-get install chromium" >&2
 }
