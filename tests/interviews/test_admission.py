@@ -179,3 +179,22 @@ def test_stopping_admits_nothing_more():
     assert admission.next_chunk() == []
     admission.release(admission.in_flight)
     assert admission.finished
+
+
+def test_a_run_at_the_end_of_its_plan_admits_those_that_are_to_be_asked_again():
+    plan = Plan.of(Coordinates(1, 5, 1, 1))
+    window = Window(MemoryLimits(budget_bytes=1_000_000_000), 10)
+    open_wide(window)
+    cursors = Cursors(plan, Bitmap(len(plan)), len(plan))
+    admission = Admission(cursors, window)
+    assert admit_all(admission) == [0, 1, 2, 3, 4]
+    admission.release(4)
+    assert admission.next_chunk() == []
+    failed = Bitmap(len(plan))
+    failed.update([1, 3])
+    cursors.again(failed.inverted())
+    admission.reopen()
+    assert admit_all(admission) == [1, 3]
+    assert not admission.finished
+    admission.release(3)
+    assert admission.finished

@@ -48,3 +48,23 @@ def test_a_model_that_is_dropped_is_not_waited_for_and_may_be_let_go_again():
     assert not cursors.is_at_end(), "it is held, and comes back"
     cursors.let_go(1)
     assert [plan.coordinates(ordinal).model for ordinal in cursors.take(9)] == [1, 1, 1]
+
+
+def test_what_is_asked_again_comes_behind_the_rest_and_once_whichever_model_was_held():
+    plan = Plan.of(Coordinates(1, 4, 1, 2))
+    done = Bitmap(len(plan))
+    cursors = Cursors(plan, done, len(plan))
+    first = cursors.take(4)
+    done.update(first)
+    failed = Bitmap(len(plan))
+    failed.update([first[0], first[3]])
+    cursors.again(failed.inverted())
+    cursors.hold(plan.coordinates(first[3]).model)
+    taken = cursors.take(9)
+    assert not cursors.is_at_end()
+    cursors.let_go(plan.coordinates(first[3]).model)
+    taken += cursors.take(9)
+    assert sorted(taken) == sorted([*(set(range(8)) - set(first)), first[0], first[3]])
+    assert cursors.is_at_end()
+    cursors.again(failed.inverted())
+    assert sorted(cursors.take(9)) == sorted([first[0], first[3]])

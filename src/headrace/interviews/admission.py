@@ -67,3 +67,7 @@ class Admission:
     def stop(self) -> None:
         """Admit nothing more; interviews in flight end."""
         self._exhausted = True
+
+    def reopen(self) -> None:
+        """There is more to admit: interviews that are to be asked again."""
+        self._exhausted = False

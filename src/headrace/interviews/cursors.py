@@ -10,20 +10,61 @@ from headrace.plan.product import Plan
 
 
 class Cursors:
-    """Walks a plan's unfinished ordinals, the models taking turns, each ordinal at most once."""
+    """Walks a plan's unfinished ordinals, the models taking turns, each ordinal at most once; then once more those that
+    are to be asked again.
+    """
 
     def __init__(self, plan: Plan, done: Bitmap, stop: int) -> None:
-        self._done = done
-        self._cursors = [_Cursor(plan, model, min(stop, len(plan))) for model in range(plan.shape.model)]
-        self._turn = 0
+        self._plan = plan
+        self._stop = min(stop, len(plan))
+        self._walks = [self._walk(done)]
+        self._held = [False] * plan.shape.model
+        self._dropped = [False] * plan.shape.model
 
     def take(self, count: int) -> list[int]:
         """Take at most `count` ordinals; fewer only where all cursors are held or at their end."""
         taken: list[int] = []
+        for walk in self._walks:
+            taken += walk.take(count - len(taken), self._held)
+        return taken
+
+    def again(self, passed_over: Bitmap) -> None:
+        """Walk the plan once more, behind what is still to come: the ordinals that are not `passed_over`."""
+        self._walks = [walk for walk in self._walks if walk.has_next([False] * len(self._held))]
+        self._walks.append(self._walk(passed_over))
+
+    def is_at_end(self) -> bool:
+        """Whether nothing is left to take, now or later."""
+        return not any(walk.has_next(self._dropped) for walk in self._walks)
+
+    def hold(self, model: int) -> None:
+        """Take nothing of this model until it is let go."""
+        self._held[model], self._dropped[model] = True, False
+
+    def let_go(self, model: int) -> None:
+        self._held[model] = self._dropped[model] = False
+
+    def drop(self, model: int) -> None:
+        """Take nothing of this model, and do not wait until it is let go."""
+        self._held[model] = self._dropped[model] = True
+
+    def _walk(self, done: Bitmap) -> _Walk:
+        return _Walk(done, [_Cursor(self._plan, model, self._stop) for model in range(self._plan.shape.model)])
+
+
+class _Walk:
+    """One way through the plan. `done` may gain ordinals meanwhile, and loses none."""
+
+    def __init__(self, done: Bitmap, cursors: list[_Cursor]) -> None:
+        self._done = done
+        self._cursors = cursors
+        self._turn = 0
+
+    def take(self, count: int, held: list[bool]) -> list[int]:
+        taken: list[int] = []
         ended = 0
         while len(taken) < count and ended < len(self._cursors):
-            cursor = self._cursors[self._turn]
-            ordinal = None if cursor.is_held else cursor.next(self._done)
+            ordinal = None if held[self._turn] else self._cursors[self._turn].next(self._done)
             self._turn = (self._turn + 1) % len(self._cursors)
             if ordinal is None:
                 ended += 1
@@ -32,20 +73,9 @@ class Cursors:
                 taken.append(ordinal)
         return taken
 
-    def is_at_end(self) -> bool:
-        """Whether nothing is left to take, now or later."""
-        return not any(cursor.has_next(self._done) for cursor in self._cursors if not cursor.is_dropped)
-
-    def hold(self, model: int) -> None:
-        """Take nothing of this model until it is let go."""
-        self._cursors[model].is_held, self._cursors[model].is_dropped = True, False
-
-    def let_go(self, model: int) -> None:
-        self._cursors[model].is_held = self._cursors[model].is_dropped = False
-
-    def drop(self, model: int) -> None:
-        """Take nothing of this model, and do not wait until it is let go."""
-        self._cursors[model].is_held = self._cursors[model].is_dropped = True
+    def has_next(self, dropped: list[bool]) -> bool:
+        pairs = zip(self._cursors, dropped, strict=True)
+        return any(cursor.has_next(self._done) for cursor, is_dropped in pairs if not is_dropped)
 
 
 class _Cursor:
@@ -58,8 +88,6 @@ class _Cursor:
         self._box = -1
         self._at = self._end = 0
         self._step = 1
-        self.is_held = False
-        self.is_dropped = False
 
     def next(self, done: Bitmap) -> int | None:
         while True:

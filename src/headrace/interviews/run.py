@@ -4,7 +4,7 @@
     _journal   executor.events ──► WriterThread.call ──► ack ──► Tally, Window, the listener ──► Admission.release
     _watch     ten times a second: memory, the executor's lease, the file in its place, progress
 
-Covers: these three tasks, and steering: pause, tune, stop. It runs on one event loop.
+Covers: these three tasks, and steering: pause, tune, stop, ask again. It runs on one event loop.
 Does not cover: opening and closing the file (interviews.session), deciding (interviews.admission, interviews.window),
 or conducting interviews (interviews.inline, interviews.workers).
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from headrace.errors import HeadraceError, RunFileGone
+from headrace.errors import HeadraceError, NotSteerable, RunFileGone
 from headrace.executor import Batch
 from headrace.interviews.admission import Admission
 from headrace.interviews.contract import (
@@ -41,6 +41,7 @@ from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
 from headrace.memory.measure.os_limits import expect_blocks_of
 from headrace.memory.measure.process import own_resident_bytes
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.priority import Priority
@@ -90,7 +91,8 @@ class SurveyRun:
         self.portion = Portion(
             len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed, left_out=file.left_out
         )
-        cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
+        self._cursors = cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
+        self._asked_again = Bitmap(0)
         self._endpoints = EndpointStates(job.called_models, len(job.models), cursors)
         self._window = Window(memory.limits, file.budgets.window)
         self._admission = Admission(cursors, self._window)
@@ -180,6 +182,30 @@ class SurveyRun:
         """Tune, because the user wants it, and have the file keep it for later runs."""
         self.tune(concurrency)
         self._stop.do_beside(self._writer.call(self._file.keep_concurrency, concurrency))
+
+    def retry_failed(self) -> int:
+        """Ask those that have failed again; how many these are."""
+        self._check_can_retry()
+        failed = self.portion.of(self._file.failed_to_ask_again())
+        count = failed.count_below(self.portion.stop)
+        if count:
+            self._asked_again = failed
+            self._cursors.again(failed.inverted())
+            self.tally.put_back(count)
+            self._admission.reopen()
+            self._changed.set()
+        return count
+
+    def _check_can_retry(self) -> None:
+        if self._listener is not None:
+            why = "its results are delivered one by one, each once: it can be asked again when it has ended"
+        elif self.was_stopped or self._stop.failure is not None or self._admission.finished:
+            why = "it is ending: it can be asked again when it has ended"
+        elif self._asked_again.count:
+            why = f"{self._asked_again.count:,} of its failed interviews are being asked again already"
+        else:
+            return
+        raise NotSteerable(why, path=self._file.path)
 
     def delivered(self, count: int) -> None:
         """The listener is done with so many rows."""
@@ -273,6 +299,9 @@ class SurveyRun:
 
     def _note_rows(self, row_batches: list[RowBatch]) -> None:
         self.tally.add_rows(row_batches)
+        if self._asked_again.count:
+            for ordinal in (each for rows in row_batches for each in rows.ordinals):
+                self._asked_again.discard(ordinal)
         if self._options.stop_on_exception and self._stop.failure is None:
             failed = self.tally.failure_among(row_batches)
             if failed is not None:

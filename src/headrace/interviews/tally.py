@@ -48,6 +48,11 @@ class Tally:
             for ordinal in rows.ordinals:
                 self._file.done.add(ordinal)
 
+    def put_back(self, count: int) -> None:
+        """So many interviews, all that have failed, are asked again: they count as not done until they have ended."""
+        self._committed -= count
+        self.failed = 0
+
     def add_lost(self, spent: Iterable[Spent]) -> None:
         """Count what ended workers have paid for."""
         for event in spent:

@@ -75,6 +75,13 @@ class Bitmap:
         """Drop all of another set of the same length."""
         self._set_all(int.from_bytes(self._bits, "little") & ~int.from_bytes(others._bits, "little"))
 
+    def inverted(self) -> Bitmap:
+        """All numbers below `length` that are not in the set."""
+        rest = Bitmap(self.length)
+        rest.fill(self.length)
+        rest.remove(self)
+        return rest
+
     def next_gap(self, index: int) -> int:
         """The first number from `index` on that is not in the set; `length` where there is none."""
         bits, end = self._bits, self.length

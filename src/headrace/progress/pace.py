@@ -48,6 +48,9 @@ class Pace:
         self._now: tuple[float, int] | None = None
 
     def read(self, progress: Progress, now_s: float) -> None:
+        if self._now is not None and progress.done < self._now[1]:  # failed ones are asked again: the pace begins anew
+            self._samples.clear()
+            self._first = None
         self._now = now_s, progress.done
         if self._first is None:
             self._first = self._now

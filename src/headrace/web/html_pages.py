@@ -59,6 +59,7 @@ def _environment() -> minijinja.Environment:
             "short": format_count,
             "number": _number,
             "money": _money,
+            "cents": _cents,
             "span": format_short_duration,
             "age": _age,
             "share": _share,
@@ -76,6 +77,11 @@ def _number(value: int) -> str:
 
 def _money(dollars: float | None) -> str:
     return "unknown" if dollars is None else f"${dollars:,.2f}"
+
+
+def _cents(dollars: float) -> str:
+    """A small amount, with as many places as it needs."""
+    return _money(dollars) if dollars >= 1 or not dollars else f"${dollars:.2g}" if dollars >= 1e-4 else "< $0.0001"
 
 
 def _share(part: float, whole: float) -> int:

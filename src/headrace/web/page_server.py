@@ -66,7 +66,8 @@ class PageServer:
             if operation.method is Method.GET or self._can_steer:
                 application.router.add_route(operation.method.value, API + operation.path, self._answering(operation))
         for page in PAGES:
-            application.router.add_get(page.path, self._showing(page))
+            if self._can_steer or not page.steers:
+                application.router.add_route(page.method.value, page.path, self._showing(page))
         application.router.add_get("/assets/{name}", _asset)
         return application
 
@@ -148,6 +149,9 @@ class PageServer:
     def _showing(self, page: HtmlPage) -> Handler:
         async def show(request: web.Request) -> web.StreamResponse:
             given = {**request.query, **request.match_info}
+            if page.method is Method.POST:
+                given |= await self._form(request)
+            given["proof"] = self._access.form_proof if self._can_steer else ""
             return _html(await self._reads.run(lambda: page.show(self._files, given)))
 
         return show

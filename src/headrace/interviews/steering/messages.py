@@ -55,20 +55,25 @@ class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
     """Stop as Ctrl-C does: once, interviews in flight end; twice, stop now."""
 
 
-SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest
+class RetryRequest(msgspec.Struct, frozen=True, tag="retry"):
+    """Ask those that have failed again, whatever the cause."""
+
+
+SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest | RetryRequest
 
 
 class StateReply(msgspec.Struct, frozen=True, tag="run"):
-    """How the run stands after a request."""
+    """How the run stands after a request; `retried` is how many failed interviews it asks again because of it."""
 
     pid: int
     concurrency: int
     is_stopping: bool
     progress: Progress
+    retried: int = 0
 
 
 class RefusalReply(msgspec.Struct, frozen=True, tag="refused"):
-    """The request made no sense."""
+    """The request made no sense, or came too late."""
 
     reason: str
 

@@ -9,6 +9,7 @@ Does not cover: the messages (interviews.steering.messages), or asking (intervie
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import tempfile
@@ -19,6 +20,7 @@ from typing import assert_never
 
 import msgspec
 
+from headrace.errors import NotSteerable
 from headrace.framing import BadFrame, receive_async
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.steering.messages import (
@@ -27,6 +29,7 @@ from headrace.interviews.steering.messages import (
     PauseRequest,
     RefusalReply,
     ResumeRequest,
+    RetryRequest,
     StateReply,
     StateRequest,
     SteeringReply,
@@ -43,6 +46,7 @@ _MOST_CLIENTS = 8
 _BACKLOG = 64
 _ACCEPT_AGAIN_AFTER_S = 1.0
 
+_log = logging.getLogger("headrace")
 _requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(SteeringRequest)
 
 
@@ -54,7 +58,7 @@ async def steerable(run_path: Path, run: SurveyRun) -> AsyncGenerator[None]:
     if listener is None:
         yield
         return
-    answering = asyncio.create_task(_SteeringServer(listener, run).answer())
+    answering = asyncio.create_task(_SteeringServer(listener, run, run_path.name).answer())
     try:
         yield
     finally:
@@ -93,9 +97,10 @@ def _bind(listener: socket.socket, path: Path) -> None:
 
 
 class _SteeringServer:
-    def __init__(self, listener: socket.socket, run: SurveyRun) -> None:
+    def __init__(self, listener: socket.socket, run: SurveyRun, name: str) -> None:
         self._listener = listener
         self._run = run
+        self._name = name
         self._free_clients = asyncio.Semaphore(_MOST_CLIENTS)
 
     async def answer(self) -> None:
@@ -129,11 +134,17 @@ class _SteeringServer:
             return RefusalReply(str(error))
         if _has_left(connection):
             raise ConnectionResetError("the client has given up: its request must not be carried out later")
-        self._carry_out(request)
+        if not isinstance(request, StateRequest):
+            _log.info("%s: told from another process: %s", self._name, request)
+        try:
+            retried = self._carry_out(request)
+        except NotSteerable as error:
+            return RefusalReply(error.message)
         run = self._run
-        return StateReply(os.getpid(), run.concurrency, run.was_stopped, run.progress())
+        return StateReply(os.getpid(), run.concurrency, run.was_stopped, run.progress(), retried)
 
-    def _carry_out(self, request: SteeringRequest) -> None:
+    def _carry_out(self, request: SteeringRequest) -> int:
+        """Do what is asked; how many failed interviews are asked again."""
         match request:
             case StateRequest():
                 pass
@@ -145,8 +156,11 @@ class _SteeringServer:
                 self._run.keep_concurrency(concurrency)
             case StopRequest():
                 self._run.stop()
+            case RetryRequest():
+                return self._run.retry_failed()
             case _:
                 assert_never(request)
+        return 0
 
 
 def _has_left(connection: socket.socket) -> bool:

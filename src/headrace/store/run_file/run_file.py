@@ -173,6 +173,23 @@ class RunFile:
             return failed.count_below(stop) - _outside(failed, finished).count_below(stop)
         return count_failed(self.connection, finished, stop)
 
+    def failed_to_ask_again(self) -> Bitmap:
+        """The interviews that have failed and that this run would not conduct again. From now on it asks those again,
+        too, whose answer was not valid.
+
+        Those that are committed and not in `done` yet are left out: the run has not counted them.
+        """
+        self.retry_failed = True
+        connection = self._lists.connection
+        if self._bits is not None:  # which the journal's thread may be changing just now
+            stored = FinishedBits.load(connection, self.path, len(self.plan))
+            failed = failed_by_bits(stored, len(self.plan))
+        else:
+            failed = Bitmap(len(self.plan))
+            failed.update(ordinal for (ordinal,) in connection.execute("SELECT DISTINCT ordinal FROM failures"))
+        failed.remove(_outside(failed, self.done))
+        return failed
+
     def keep_budgets(self) -> None:
         """Put this run's budgets in force for the runs after it."""
         if read_budgets(self.connection, self.path) != self.budgets:

@@ -4,9 +4,19 @@ from this list.
 
 from __future__ import annotations
 
+from headrace.web.api.failure_groups import FAILURE_GROUPS
 from headrace.web.api.memory_line import MEMORY_LINE
 from headrace.web.api.run_list import RUN_LIST
+from headrace.web.api.run_money import RUN_MONEY
+from headrace.web.api.run_steering import STEERING
 from headrace.web.api.run_summary import RUN_SUMMARY
 from headrace.web.operations import AnyOperation
 
-OPERATIONS: tuple[AnyOperation, ...] = (RUN_LIST, RUN_SUMMARY, MEMORY_LINE)
+OPERATIONS: tuple[AnyOperation, ...] = (
+    RUN_LIST,
+    RUN_SUMMARY,
+    MEMORY_LINE,
+    RUN_MONEY,
+    FAILURE_GROUPS,
+    *STEERING.values(),
+)

@@ -5,7 +5,9 @@ Does not cover: reading (web.api), or how templates are filled (web.html_pages).
 
 from __future__ import annotations
 
+from headrace.web.pages.failure_page import FAILURE_PAGES
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.pages.run_pages import RUN_PAGES
+from headrace.web.pages.steering_pages import STEERING_PAGES
 
-PAGES: tuple[HtmlPage, ...] = (*RUN_PAGES,)
+PAGES: tuple[HtmlPage, ...] = (*RUN_PAGES, *FAILURE_PAGES, *STEERING_PAGES)

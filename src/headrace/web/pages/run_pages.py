@@ -7,6 +7,7 @@ from headrace.results.plots.distributions import memory_chart
 from headrace.results.stats import history_of
 from headrace.store.run_file.reader import Reader
 from headrace.web.api.run_list import RUN_LIST
+from headrace.web.api.run_money import RUN_MONEY
 from headrace.web.api.run_summary import RUN_SUMMARY
 from headrace.web.html_pages import rendered, svg
 from headrace.web.pages.html_page import HtmlPage
@@ -20,7 +21,14 @@ def _list_page(files: ShownFiles, given: dict[str, str]) -> str:
 def _run_page(files: ShownFiles, given: dict[str, str]) -> str:
     asked = RUN_SUMMARY.parsed(given)
     run = RUN_SUMMARY.call(files, asked)
-    return rendered("run.html", tab="", run=run, memory=_memory_picture(files.one(asked.run), run.done))
+    return rendered(
+        "run.html",
+        tab="",
+        run=run,
+        proof=given["proof"],
+        money=RUN_MONEY.call(files, asked),
+        memory=_memory_picture(files.one(asked.run), run.done),
+    )
 
 
 def _memory_picture(file: ShownFile, done: int) -> str:

@@ -1,0 +1,197 @@
+"""Steers a run that goes on: pause, resume, concurrency, stop, asking failed interviews again.
+
+The run's own process does it (interviews.steering): the page starts no run and reads no key. Where no process runs the
+file, `command_for` is what the user can type. Does not cover: the forms (web.pages.steering_pages).
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, assert_never
+
+import msgspec
+
+from headrace.display import counted
+from headrace.errors import HeadraceError, NotSteerable
+from headrace.interviews.steering.client import ask
+from headrace.interviews.steering.messages import (
+    PauseRequest,
+    ResumeRequest,
+    RetryRequest,
+    StateReply,
+    StateRequest,
+    SteeringRequest,
+    StopRequest,
+    TuneRequest,
+)
+from headrace.interviews.steering.run_file_status import live_state
+from headrace.web.api.run_summary import OneRun
+from headrace.web.operations import AnyOperation, Method, PageOperation
+from headrace.web.shown_files import ShownFiles
+
+_log = logging.getLogger("headrace")
+Concurrency = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
+
+
+class SteeringAction(Enum):
+    PAUSE = "pause"
+    RESUME = "resume"
+    CONCURRENCY = "concurrency"
+    STOP = "stop"
+    RETRY = "retry"
+
+
+class Tuning(msgspec.Struct, frozen=True):
+    run: str
+    concurrency: Concurrency
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    """`now` gives up what is in flight: it is needed to stop a run that is stopping already."""
+
+    run: str
+    now: bool = False
+
+
+class Steered(msgspec.Struct, frozen=True):
+    """What came of it, in words, and how the run stands then."""
+
+    did: str
+    state: str
+    pid: int
+    concurrency: int
+    in_flight: int
+    done: int
+    total: int
+    retried: int
+
+
+def command_for(action: SteeringAction, path: Path) -> str:
+    """What the user types to have the same done at a terminal."""
+    file = shlex.quote(str(path))
+    match action:
+        case SteeringAction.PAUSE | SteeringAction.STOP:
+            return f"headrace {action.value} {file}"
+        case SteeringAction.RESUME:
+            return f"headrace resume {file}"
+        case SteeringAction.CONCURRENCY:
+            return f"headrace tune {file} --concurrency N"
+        case SteeringAction.RETRY:
+            return f"headrace resume {file} --retry-failed"
+        case _:
+            assert_never(action)
+
+
+def _pause(files: ShownFiles, asked: OneRun) -> Steered:
+    return _asked_of(files, asked.run, PauseRequest(), "Paused: nothing more is started, what is in flight ends.")
+
+
+def _resume(files: ShownFiles, asked: OneRun) -> Steered:
+    return _asked_of(files, asked.run, ResumeRequest(), "It goes on.")
+
+
+def _tune(files: ShownFiles, asked: Tuning) -> Steered:
+    words = f"Up to {counted(asked.concurrency, 'interview')} may be in flight from now on, and in later runs."
+    return _asked_of(files, asked.run, TuneRequest(asked.concurrency), words)
+
+
+def _stop(files: ShownFiles, asked: Stopping) -> Steered:
+    path = files.one(asked.run).path
+    # A second request stops at once: a form that is sent twice must not mean that.
+    if ask(path, StateRequest()).is_stopping and not asked.now:
+        raise NotSteerable(
+            f"{path.name} is stopping already: what is in flight ends first.",
+            path=path,
+            fix="Wait, or ask to stop now: what is in flight is then asked again by the next run.",
+        )
+    words = "It stops now." if asked.now else "It stops as soon as what is in flight has ended."
+    return _asked_of(files, asked.run, StopRequest(), words)
+
+
+def _retry(files: ShownFiles, asked: OneRun) -> Steered:
+    return _asked_of(files, asked.run, RetryRequest(), "")
+
+
+def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -> Steered:
+    path = files.one(run).path
+    try:
+        state = ask(path, request)
+    except HeadraceError as error:
+        _log.info("%s: asked through the page for %s: %s", path.name, request, error.message)
+        raise
+    _log.info("%s: asked through the page for %s: process %d is %s", path.name, request, state.pid, live_state(state))
+    return _steered(state, did or _retried(state.retried))
+
+
+def _retried(count: int) -> str:
+    return f"{counted(count, 'failed interview')} will be asked again." if count else "No interview has failed."
+
+
+def _steered(state: StateReply, did: str) -> Steered:
+    return Steered(
+        did=did,
+        state=live_state(state),
+        pid=state.pid,
+        concurrency=state.concurrency,
+        in_flight=state.progress.in_flight or 0,
+        done=state.progress.done,
+        total=state.progress.total,
+        retried=state.retried,
+    )
+
+
+PAUSE = PageOperation(
+    name="pause",
+    summary="Have a run start nothing more and wait; what is in flight ends.",
+    path="/runs/{run}/pause",
+    parameters=OneRun,
+    reply=Steered,
+    call=_pause,
+    method=Method.POST,
+)
+RESUME = PageOperation(
+    name="resume",
+    summary="Let a paused run go on.",
+    path="/runs/{run}/resume",
+    parameters=OneRun,
+    reply=Steered,
+    call=_resume,
+    method=Method.POST,
+)
+CONCURRENCY = PageOperation(
+    name="concurrency",
+    summary="Change how many interviews may be in flight.",
+    path="/runs/{run}/concurrency",
+    parameters=Tuning,
+    reply=Steered,
+    call=_tune,
+    method=Method.POST,
+)
+STOP = PageOperation(
+    name="stop",
+    summary="Stop a run once what is in flight has ended, or now; it can be resumed.",
+    path="/runs/{run}/stop",
+    parameters=Stopping,
+    reply=Steered,
+    call=_stop,
+    method=Method.POST,
+)
+RETRY = PageOperation(
+    name="retry",
+    summary="Have a run ask its failed interviews again.",
+    path="/runs/{run}/retry",
+    parameters=OneRun,
+    reply=Steered,
+    call=_retry,
+    method=Method.POST,
+)
+STEERING: dict[SteeringAction, AnyOperation] = {
+    SteeringAction.PAUSE: PAUSE,
+    SteeringAction.RESUME: RESUME,
+    SteeringAction.CONCURRENCY: CONCURRENCY,
+    SteeringAction.STOP: STOP,
+    SteeringAction.RETRY: RETRY,
+}

@@ -1,0 +1,26 @@
+"""The failures of a run, and what can be done about them."""
+
+from __future__ import annotations
+
+from headrace.web.api.failure_groups import FAILURE_GROUPS
+from headrace.web.api.run_steering import SteeringAction, command_for
+from headrace.web.api.run_summary import RUN_SUMMARY
+from headrace.web.html_pages import rendered
+from headrace.web.pages.html_page import HtmlPage
+from headrace.web.shown_files import ShownFiles
+
+
+def _failures(files: ShownFiles, given: dict[str, str]) -> str:
+    found = FAILURE_GROUPS.call(files, FAILURE_GROUPS.parsed({**given, "text": "true"}))
+    run = RUN_SUMMARY.call(files, RUN_SUMMARY.parsed(given))
+    return rendered(
+        "failures.html",
+        tab="/failures",
+        run=run,
+        proof=given["proof"],
+        found=found,
+        command=command_for(SteeringAction.RETRY, files.one(run.id).path),
+    )
+
+
+FAILURE_PAGES = (HtmlPage("/runs/{run}/failures", _failures),)
