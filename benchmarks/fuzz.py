@@ -169,7 +169,7 @@ def _exercise(seed: int, kind: str, path: Path) -> Outcome:
 def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Everything that is done with a file; the run comes last, since it writes."""
     from headrace import Job, Results
-    from headrace.cli.run_status import show_status
+    from headrace.cli.status.run_status import show_status
     from headrace.store.whole_files import verify
 
     def results() -> Results:

@@ -21,6 +21,7 @@ import pytest
 # then. The streams are made anew: Python looks once whether they are terminals.
 _SERVER = """
 import io, json, os, runpy, signal, socket, sys
+import headrace.cli.made_files, headrace.cli.status.run_status, headrace.cli.rich_terminal, headrace.tables
 import headrace.cli.run_files, headrace.cli.file_commands, headrace.cli.job_commands, headrace.cli.demo.demo_run
 import headrace.cli.output, headrace.cli.main, headrace.cli.steering_commands, headrace.interviews.api
 import headrace.interviews.standalone, headrace.results.results, headrace.plan.study_files, rich.table, yaml

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace import Agent, AgentList, Model, QuestionFreeText, Results, ScenarioList, Survey
-from headrace.cli.output import spent_text
+from headrace.cli.status.spending_text import spent_text
 from tests.cli.terminals import HEADRACE, environment, headrace, in_terminal
 
 pytestmark = pytest.mark.usefixtures("forks")

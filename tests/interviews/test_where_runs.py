@@ -13,8 +13,8 @@ import pytest
 from headrace import Agent, AgentList, Model, QuestionFreeText, Results, ScenarioList
 from headrace.errors import PlanMismatch, RunFileDamaged, RunFileError
 from headrace.plan.job import Job
+from headrace.results.file_facts import read_facts
 from headrace.store.run_file.reader import open_run_file
-from headrace.store.run_file.stored_job.stored_lists import planned_interviews
 
 ASK = QuestionFreeText(question_name="q", question_text="{{ scenario.k }}?")
 CONDITION = "agent.age != scenario.k and model._index != agent.age % 2"
@@ -50,7 +50,7 @@ def test_a_run_asks_exactly_what_is_left_and_counts_agree(tmp_path):
     results = job.run(path, limit=4)
     assert len(results) == 4
     job.run(path, on_result=seen.append)
-    assert (len(seen), _asked(path), planned_interviews(path)) == (26, _wanted(), 30)
+    assert (len(seen), _asked(path), read_facts(path).planned) == (26, _wanted(), 30)
     assert job.run(path).stats().reused == 30
     assert len(Job.open(path)) == 30
     assert Job.open(path).identity() == job.identity()
@@ -64,7 +64,7 @@ def test_it_grows_by_iterations_and_by_longer_lists(tmp_path):
     assert _asked(path) == _wanted(n=3)
     _job(9, 8).run(path, extend=True)
     assert _asked(path) == _wanted(9, 8, n=3)
-    assert planned_interviews(path) == len(_wanted(9, 8, n=3))
+    assert read_facts(path).planned == len(_wanted(9, 8, n=3))
     _job(9, 8).run(path, n=4)
     assert _asked(path) == _wanted(9, 8, n=4)
 

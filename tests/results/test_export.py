@@ -17,7 +17,8 @@ from headrace.errors import MissingExtra, OptionError
 from headrace.expressions import ColumnKind
 from headrace.results.export import arrow_batches, pandas_frames, parquet_files
 from headrace.results.export.column_source import ColumnSource
-from headrace.results.export.text_export import to_json, write_csv
+from headrace.results.export.json_values import to_json
+from headrace.results.export.text_export import write_csv
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from tests.results import files

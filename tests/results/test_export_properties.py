@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.expressions import ColumnKind
-from headrace.results.export import arrow_batches, column_shapes, pandas_frames, parquet_files, text_export
+from headrace.results.export import arrow_batches, column_shapes, json_values, pandas_frames, parquet_files, text_export
 from headrace.results.export.column_shapes import Leaf
 from headrace.results.export.column_source import ColumnSource
 from headrace.results.results import Results
@@ -82,7 +82,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def as_json(value: Any) -> Any:
-    return json.loads(text_export.to_json(value))
+    return json.loads(json_values.to_json(value))
 
 
 def read_back(field: pa.Field, values: list[Any]) -> list[Any]:
@@ -158,7 +158,7 @@ def test_csv_and_json_lines_give_the_rows(table: list[list[Any]]) -> None:
 
 
 def as_text(value: Any) -> str:
-    return text_export.to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
+    return json_values.to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
 
 
 @_some

@@ -14,7 +14,7 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import RunFileDamaged
-from headrace.store.run_file.stored_job.stored_lists import planned_interviews
+from headrace.results.file_facts import read_facts
 from tests.trouble.programs.letters import letters_job
 
 COUNT = 40
@@ -78,7 +78,11 @@ def run_afresh(path: Path) -> int:
         return len(results)
 
 
-@pytest.mark.parametrize("way", [opened, run_again, run_afresh, planned_interviews])
+def planned(path: Path) -> int:
+    return read_facts(path).planned
+
+
+@pytest.mark.parametrize("way", [opened, run_again, run_afresh, planned])
 def test_a_half_written_run_file_is_rolled_back_by_whoever_opens_it(half: Path, way: Callable[[Path], int]) -> None:
     assert way(half) == COUNT
     assert opened(half) == COUNT

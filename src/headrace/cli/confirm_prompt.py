@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 from msgspec import structs
 
-from headrace.cli.output import budgets_text
+from headrace.cli.status.spending_text import budgets_text
 from headrace.cli.terminal import own_command, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import NotConfirmed

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.terminal import Terminal, own_command, path_text, print_json, say, seen_from_here, showable
+from headrace.cli.rich_terminal import Terminal
+from headrace.cli.terminal import own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
 from headrace.results.totals.totals_table import check_totals

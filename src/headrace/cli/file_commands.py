@@ -1,6 +1,6 @@
 """The commands on run files: `results`, `export`, `runs`, `copy`, `merge`, `compact` and `verify`.
 
-Does not cover: what is printed (cli.output, cli.run_files, cli.damage_report).
+Does not cover: what is printed (cli.output, cli.run_files, cli.made_files, cli.damage_report).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def copy(
     ] = False,
 ) -> None:
     """Copy a run file, also while it is written, as one whole file."""
-    from headrace.cli.run_files import copy_run
+    from headrace.cli.made_files import copy_run
 
     copy_run(path, target, without_log=without_log)
 
@@ -140,7 +140,7 @@ def merge(
     json: Json = False,
 ) -> None:
     """Make one run file of several of the same survey."""
-    from headrace.cli.run_files import merge_runs
+    from headrace.cli.made_files import merge_runs
 
     merge_runs(paths, output, as_json=json)
 
@@ -153,7 +153,7 @@ def compact(
     ] = False,
 ) -> None:
     """Make a file smaller by writing it anew, while nothing runs it."""
-    from headrace.cli.run_files import compact_run
+    from headrace.cli.made_files import compact_run
 
     compact_run(path, drop_damaged=drop_damaged)
 

@@ -80,7 +80,7 @@ def map_rows(
 def resume(path: RunFileArgument, *, flags: RunFlags) -> None:
     """Go on with the job in a run file. It runs here, or in the process where it was paused."""
     from headrace.cli.confirm_prompt import confirmed_job
-    from headrace.cli.run_status import go_on_elsewhere
+    from headrace.cli.status.run_status import go_on_elsewhere
     from headrace.limits import RunOptions
 
     options = _run_options(flags)
@@ -131,7 +131,7 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
 def _times_asked(path: Path | None, options: RunOptions) -> int:
     """How often a run would ask each interview: a run file keeps the largest n that it was given."""
     from headrace.store.run_file.reader import Reader
-    from headrace.store.run_file.stored_job.stored_plan import read_plan
+    from headrace.store.run_file.stored_job.stored_boxes import read_plan
 
     asked = options.n or 1
     if path is None or options.fresh or not path.exists():

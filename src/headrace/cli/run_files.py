@@ -1,6 +1,4 @@
-"""Lists and removes the run files in the user's data directory, for `headrace runs`; prints what `headrace copy`,
-`merge` and `compact` did.
-"""
+"""Lists and removes the run files in the user's data directory, for `headrace runs`."""
 
 from __future__ import annotations
 
@@ -12,16 +10,12 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.terminal import Terminal, own_command, path_text, print_json, say, seen_from_here, showable
+from headrace.cli.terminal import path_text, print_json, say, showable
 from headrace.display import counted
 from headrace.errors import HeadraceError, OptionError
-from headrace.results.results import Results
+from headrace.results.file_facts import read_facts
 from headrace.store.home import home
-from headrace.store.run_file.merging.merging import merge_run_files
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
-from headrace.store.run_file.stored_job.stored_lists import planned_interviews
-from headrace.store.whole_files import compact_file, copy_file
-from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes
 
 _AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))
@@ -52,15 +46,23 @@ def show_runs(*, as_json: bool) -> None:
     if as_json:
         print_json([asdict(run) for run in found])
         return
-    terminal, place = Terminal(), home() / "runs"
+    place = home() / "runs"
     if not found:
-        terminal.say(f"no run files in {place}")
+        say(f"no run files in {place}")
         return
+    _print_table(found)
+    say(f"{format_bytes(sum(run.size_bytes for run in found))} in {place}")
+
+
+def _print_table(found: list[KeptRun]) -> None:
+    from headrace.cli.rich_terminal import Terminal
+    from headrace.tables import print_rows, table_width
+
+    terminal = Terminal()
     by_path = [_row(run, run.path, terminal.encoding) for run in found]
     by_name = [_row(run, Path(run.path).name, terminal.encoding) for run in found]
     is_wide = table_width(_COLUMNS, by_path) <= terminal.width
     print_rows(terminal, _COLUMNS, by_path if is_wide else by_name, right=("size", "done"))
-    terminal.say(f"{format_bytes(sum(run.size_bytes for run in found))} in {place}")
 
 
 def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
@@ -76,41 +78,6 @@ def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
         return
     for run in removed:
         say(f"removed {run['path']}, {format_bytes(float(run['size_bytes']))}")
-
-
-def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
-    path, target = path.expanduser().resolve(), target.expanduser().absolute()
-    copy_file(path, target, without_log=without_log)
-    Terminal().say(f"copied {path_text(path)} to {path_text(target)}, {format_bytes(target.stat().st_size)}")
-
-
-def merge_runs(paths: list[Path], target: Path, *, as_json: bool) -> None:
-    sources, target = [path.expanduser() for path in paths], target.expanduser().absolute()
-    made = merge_run_files(sources, target)
-    if as_json:
-        print_json({"path": path_text(target), **made._asdict()})
-        return
-    shown = seen_from_here(target)
-    say(f"merged {counted(len(paths), 'run file')} into {shown}: {made.interviews:,} of {made.planned:,} interviews")
-    if made.in_several:
-        better = f", but for {made.replaced:,} that had failed there" if made.replaced else ""
-        were, kept = ("was", "that of the first is") if made.in_several == 1 else ("were", "those of the first are")
-        say(f"{made.in_several:,} {were} in several files: {kept} kept{better}")
-    if made.interviews < made.planned:
-        say(f"go on: {own_command()} resume {shown}")
-
-
-def compact_run(path: Path, *, drop_damaged: bool) -> None:
-    done = compact_file(path, drop_damaged_rows=drop_damaged)
-    shown, size = seen_from_here(path), format_bytes(done.after_bytes)
-    if done.kept is not None:
-        say(f"dropped {counted(done.dropped, 'damaged interview')} from {shown}, now {size}")
-        say(f"the file as it was: {seen_from_here(done.kept)}")
-        say(f"ask them again: {own_command()} resume {shown}")
-    elif done.after_bytes < done.before_bytes:
-        say(f"compacted {shown}: {size}, before {format_bytes(done.before_bytes)}")
-    else:
-        say(f"{shown} is as small as it gets: {size}")
 
 
 _COLUMNS = ("size", "done", "age", "run file")
@@ -132,18 +99,16 @@ def _age(age_s: float) -> str:
 def _kept(path: Path, changed_at: float) -> KeptRun:
     size = disk_bytes(path)
     try:
-        with Results.open(path) as results:
-            stats = results.stats()
-        total = planned_interviews(path)
+        facts = read_facts(path)
     except HeadraceError as error:
         return KeptRun(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
     return KeptRun(
         path=path_text(path),
         size_bytes=size,
         changed_at=changed_at,
-        interviews=stats.interviews,
-        total=total,
-        failed=stats.failed,
+        interviews=facts.stats.interviews,
+        total=facts.planned,
+        failed=facts.stats.failed,
     )
 
 

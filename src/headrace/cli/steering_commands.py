@@ -1,7 +1,7 @@
 """The commands that watch and steer a run in another process: `status`, `pause`, `tune`, `stop`.
 
-Does not cover: `resume`, which may have to run the job itself (cli.job_commands), or what is printed (cli.run_status,
-cli.engine_status).
+Does not cover: `resume`, which may have to run the job itself (cli.job_commands), or what is printed
+(cli.status).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def status(
     json: Json = False,
 ) -> None:
     """How far a run is, also while it goes on elsewhere."""
-    from headrace.cli.engine_status import show_engine_status, watch_engine_status
-    from headrace.cli.run_status import show_status, watch_status
+    from headrace.cli.status.engine_status import show_engine_status, watch_engine_status
+    from headrace.cli.status.run_status import show_status, watch_status
     from headrace.store.engine_file.engine_overview import is_engine_file
 
     if is_engine_file(path.expanduser()):
@@ -35,7 +35,7 @@ def status(
 
 def pause(path: RunFileArgument, json: Json = False) -> None:
     """Have a run start nothing more and wait; what is in flight ends. `headrace resume` lets it go on."""
-    from headrace.cli.run_status import tell_run
+    from headrace.cli.status.run_status import tell_run
     from headrace.interviews.steering.messages import PauseRequest
 
     tell_run(path, PauseRequest(), as_json=json)
@@ -47,7 +47,7 @@ def tune(
     json: Json = False,
 ) -> None:
     """Change how many interviews a run has in flight, while it goes on."""
-    from headrace.cli.run_status import tell_run
+    from headrace.cli.status.run_status import tell_run
     from headrace.interviews.steering.messages import TuneRequest
 
     tell_run(path, TuneRequest(concurrency), as_json=json)
@@ -55,7 +55,7 @@ def tune(
 
 def stop(path: RunFileArgument, json: Json = False) -> None:
     """Stop a run, as Ctrl-C does where it was started. What is in flight ends; twice: stop now. Both can be resumed."""
-    from headrace.cli.run_status import tell_run
+    from headrace.cli.status.run_status import tell_run
     from headrace.interviews.steering.messages import StopRequest
 
     tell_run(path, StopRequest(), as_json=json)

@@ -1,6 +1,6 @@
-"""Adapts output to the terminal: its width, letters and colours, paths as typed there, and the command to type next.
+"""Adapts output to the terminal: its letters, paths as typed there, and the command to type next.
 
-Does not cover: tables (tables) or pictures (cli.demo.pictures).
+Does not cover: its width and colours (cli.rich_terminal), tables (tables) or pictures (cli.demo.pictures).
 """
 
 from __future__ import annotations
@@ -14,33 +14,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-from rich.console import Console
 
 from headrace.display import visible
-from headrace.results.export.text_export import to_json
-
-
-class Terminal(Console):
-    """Standard output: colours only on a terminal and without NO_COLOR, lines as wide as it is."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether printed lines can be drawn over."""
-        return self.file.isatty() and not self.is_dumb_terminal
-
-    @property
-    def has_unicode(self) -> bool:
-        return self.encoding.startswith("utf")
-
-    def say(self, line: str) -> None:
-        """Print a line with control characters escaped. Only the terminal wraps it, so that it can be copied whole."""
-        self.print(visible(line), soft_wrap=True)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # cli.error_messages ends quietly; rich would call it a failure
+from headrace.results.export.json_values import to_json
 
 
 def showable(value: Any, longest: int, encoding: str) -> str:

@@ -24,7 +24,7 @@ from headrace.plan.product import Plan
 from headrace.results.export.replacing import replacing
 from headrace.results.reading.file_view import SharedFile
 from headrace.results.result import Result
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey

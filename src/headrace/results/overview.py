@@ -24,7 +24,7 @@ from headrace.store.run_file.column_kinds import varying_fields
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.rows import Status
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 
 _MOST_COLUMNS = 30
 _LIVE = "a live view of the whole file"

@@ -6,8 +6,10 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from headrace.plan.job import Job
+if TYPE_CHECKING:
+    from headrace.plan.job import Job
 
 
 def home() -> Path:

@@ -13,7 +13,8 @@ from rich.live import Live
 
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from headrace.cli.demo.subject import Subject
-from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
+from headrace.cli.rich_terminal import Terminal
+from headrace.cli.terminal import own_command, own_python, seen_from_here, showable
 from headrace.interviews.delivery import Delivery
 from headrace.limits import RunOptions
 from headrace.memory.measure.own_tree import tree_bytes

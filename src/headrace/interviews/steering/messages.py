@@ -21,7 +21,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from headrace.framing import framed
-from headrace.interviews.run import Progress
+from headrace.progress.pace import Progress
 
 # A client waits longer than it takes to close the connections of silent clients before it.
 ANSWER_WITHIN_S = 5.0

@@ -1,6 +1,6 @@
 """How a run stands at one moment, from its file and from the process that writes it.
 
-Does not cover: the question to that process (interviews.steering.client), or showing it (cli.run_status, web).
+Does not cover: the question to that process (interviews.steering.client), or showing it (cli.status.run_status, web).
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from pathlib import Path
 from headrace.errors import NotSteerable
 from headrace.interviews.steering.client import state_of
 from headrace.interviews.steering.messages import StateReply
-from headrace.limits import Budgets
-from headrace.results.results import Results
+from headrace.limits import Budgets, Keep
+from headrace.results.file_facts import read_facts
 from headrace.results.stats import Stats
 from headrace.store.lock import writer_of
 from headrace.store.run_file.removal import disk_bytes
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
-from headrace.store.run_file.stored_job.stored_lists import latest_note, planned_interviews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,7 @@ class RunFileStatus:
     size_bytes: int
     live: StateReply | None
     holder: str | None
-    kept: str
+    kept: Keep
 
     @classmethod
     def at(cls, path: Path) -> RunFileStatus:
@@ -42,20 +41,20 @@ class RunFileStatus:
         except NotSteerable:
             holder = writer_of(path.expanduser().resolve())
         # The file after the process: of a run that has just ended, the end is seen.
-        with Results.open(path) as results:
-            stats, kept = results.stats(), results.kept
-        if (live or holder) and (noted_at := latest_note(path)) is not None:
+        facts = read_facts(path)
+        stats = facts.stats
+        if (live or holder) and facts.noted_at is not None:
             # What the run has taken since then is not in its file yet.
-            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - noted_at))
+            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - facts.noted_at))
         return cls(
             path=path,
             stats=stats,
-            total=planned_interviews(path),
+            total=facts.planned,
             budgets=kept_budgets(path),
             size_bytes=disk_bytes(path.expanduser().resolve()),
             live=live,
             holder=holder,
-            kept=kept,
+            kept=facts.keep,
         )
 
     @property

@@ -24,7 +24,7 @@ from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import field_names
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.model import Model
 

@@ -29,7 +29,7 @@ from headrace.results.export.column_shapes import (
     shape_of_kinds,
 )
 from headrace.results.export.column_source import Batch, ColumnSource
-from headrace.results.export.text_export import to_json
+from headrace.results.export.json_values import to_json
 
 if TYPE_CHECKING:
     import polars as pl

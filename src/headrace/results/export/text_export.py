@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, Protocol, TextIO
 
 import msgspec
 
 from headrace.display import visible
 from headrace.results.export.column_source import Batch
+from headrace.results.export.json_values import to_json
 from headrace.results.export.replacing import replacing
 from headrace.survey.files.file_store import path_of
 
@@ -25,14 +24,6 @@ _ONLY_TEXTS, _PLAIN = {str}, {int, float, bool, type(None)}
 _QUOTE, _SEPARATORS = '"', (",", '"', "\n", "\r")
 _separates = re.compile('[,"\n\r]').search
 _encoder = msgspec.json.Encoder(enc_hook=path_of)
-
-
-def to_json(value: Any) -> bytes:
-    """The value as JSON: integers of any size as numbers, other scripts as they are, NaN and infinities as null."""
-    try:
-        return _encoder.encode(value)
-    except OverflowError:  # an integer beyond 64 bits
-        return json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":"), default=path_of).encode()
 
 
 def write_csv(path: Path, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> Path:
@@ -127,15 +118,3 @@ def _quoted(texts: Sequence[str]) -> Sequence[str]:
 
 def _inert(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
-
-
-def _without_nan(value: Any) -> Any:
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case list():
-            return [_without_nan(item) for item in cast("list[Any]", value)]
-        case dict():
-            return {key: _without_nan(item) for key, item in cast("dict[str, Any]", value).items()}
-        case _:
-            return value

@@ -19,7 +19,7 @@ from headrace.charts.chart_data import LONGEST_LABEL
 from headrace.charts.number_bins import NumberBins
 from headrace.display import cell_text
 from headrace.expressions import Sql
-from headrace.results.export.text_export import to_json
+from headrace.results.export.json_values import to_json
 
 NONE, OTHER, NOT_FINITE = -1, -2, -3
 _LARGEST = sys.float_info.max

@@ -36,7 +36,7 @@ from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
 from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.store.run_file.stored_job.creation import read_settings
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.values import kind_of
 

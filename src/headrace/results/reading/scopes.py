@@ -13,7 +13,7 @@ from headrace.store.run_file.interview_queries import EVERYTHING, RowSet, rows_w
 from headrace.store.run_file.keeping.finished_bits import FinishedBits
 from headrace.store.run_file.keeping.unkept_rows import failed_by_bits
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_where import read_left_out
 
 

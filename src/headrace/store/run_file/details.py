@@ -13,8 +13,8 @@ from headrace.errors import RESTORE, RunFileDamaged
 from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, typed_rows
 from headrace.store.history.stored_history import highest_memory_bytes
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
-from headrace.store.run_file.header import has_checked_rows
 from headrace.store.run_file.rows import DetailPacker
+from headrace.store.run_file.stored_job.plan_check import has_checked_rows
 from headrace.survey.record import Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
@@ -90,3 +90,10 @@ def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     peaks = (peak_bytes, highest_memory_bytes(connection))
     peak_bytes = max((peak for peak in peaks if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes
+
+
+def latest_note(connection: apsw.Connection, path: Path) -> float | None:
+    """Until when the latest run of a file is known to have gone on; None before the first run."""
+    sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
+    with decoding(path, "what it says of its runs"):
+        return one_value(connection, float | None, sql)

@@ -26,7 +26,7 @@ from headrace.store.run_file.details import read_counters
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.store.run_file.stored_job.creation import write_counters
-from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.transactions import transaction
 from headrace.store.verification import Verification
 from headrace.survey.record import Usage

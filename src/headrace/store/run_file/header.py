@@ -13,11 +13,11 @@ import msgspec
 
 from headrace.errors import InvalidInput
 from headrace.limits import Keep
-from headrace.store.contents import damaged, decoding, one_value, typed_rows
-from headrace.store.run_file.checksums import CHECK, plan_checksum
+from headrace.store.contents import decoding, one_value, typed_rows
 from headrace.store.run_file.keeping.stored_keep import Keeping, read_keeping
 from headrace.store.run_file.rows import DetailPacker
-from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
+from headrace.store.run_file.run_schema import MAPPED
+from headrace.store.run_file.stored_job.plan_check import check_plan, has_checked_rows
 from headrace.survey.model import Model
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.record import AnswerRecord
@@ -43,9 +43,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def load(cls, connection: apsw.Connection, path: Path) -> RunHeader:
         """Read the header; refused where it is damaged."""
-        has_checksums = has_checked_rows(connection)
-        if has_checksums:
-            _check_plan(connection, path)
+        check_plan(connection, path)
         keeping = read_keeping(connection, path)
         with decoding(path, "its questions and models"):
             questions = typed_rows(
@@ -61,7 +59,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
                 models=tuple(Model.from_file(row, str(path)) for (row,) in models),
                 is_mapped=questions[0][2] == MAPPED,
                 packer=DetailPacker(read_dictionary(connection)),
-                has_checksums=has_checksums,
+                has_checksums=has_checked_rows(connection),
                 survey_row=one_value(connection, str, "SELECT value FROM meta WHERE key = 'survey'"),
                 keeping=keeping,
             )
@@ -103,24 +101,9 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
         return dict(zip(self.question_names, values, strict=True))
 
 
-def has_checked_rows(connection: apsw.Connection) -> bool:
-    return connection.execute("PRAGMA user_version").get != WITHOUT_CHECKSUMS
-
-
 def read_dictionary(connection: apsw.Connection) -> bytes:
     sql = "SELECT value FROM meta WHERE key = 'dictionary' AND length(value) <= ?"
     return one_value(connection, bytes, sql, (_MOST_DICTIONARY_BYTES,))
-
-
-def plan_is_as_written(connection: apsw.Connection) -> bool:
-    written = connection.execute("SELECT value FROM meta WHERE key = ?", (CHECK,)).get
-    return written == plan_checksum(connection)
-
-
-def _check_plan(connection: apsw.Connection, path: Path) -> None:
-    with decoding(path, "its plan"):
-        if not plan_is_as_written(connection):
-            raise damaged(path, "its survey, models or plan are not as they were written")
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

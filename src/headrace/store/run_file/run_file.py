@@ -36,8 +36,9 @@ from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.embedded_files import embed_files
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.stored_job.moved_files import follow_moved_files
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
-from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth, read_plan
+from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth
 from headrace.store.run_file.stored_job.stored_where import read_left_out
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
 

@@ -21,7 +21,7 @@ from headrace.store.history.stored_history import check_history
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, bits_to_kinds
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.header import RunHeader, has_checked_rows
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT_AT,
     ANSWERS,
@@ -47,7 +47,9 @@ from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta
 from headrace.store.run_file.stored_job.embedded_files import damaged_files
-from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
+from headrace.store.run_file.stored_job.plan_check import has_checked_rows
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
+from headrace.store.run_file.stored_job.stored_plan import check_lists
 from headrace.store.verification import Verification
 from headrace.survey.record import Detail, decode_record
 from headrace.survey.survey import Survey

@@ -21,13 +21,15 @@ from headrace.store.contents import UNREADABLE, check_in_order, damaged, decodin
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum, has_detail, has_values, record_checksum
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.header import RunHeader, has_checked_rows
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import check_none_is_missing
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.row_check import damaged_row
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD
 from headrace.store.run_file.stored_job.creation import read_identity
-from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
+from headrace.store.run_file.stored_job.plan_check import has_checked_rows
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
+from headrace.store.run_file.stored_job.stored_plan import check_lists
 from headrace.store.transactions import transaction
 
 _PAGE = 500

@@ -17,18 +17,19 @@ from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.plan.product import Plan
-from headrace.store.contents import damaged, decoding, one_value, typed_rows
+from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.column_kinds import bits_to_kinds
-from headrace.store.run_file.header import RunHeader, has_checked_rows
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.keeping.stored_keep import Keeping, read_keeping
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta, read_settings
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets
-from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
-from headrace.store.run_file.stored_job.stored_where import count_left_out, read_conditions
+from headrace.store.run_file.stored_job.plan_check import has_checked_rows
+from headrace.store.run_file.stored_job.stored_boxes import count_planned, read_plan
+from headrace.store.run_file.stored_job.stored_plan import check_lists
+from headrace.store.run_file.stored_job.stored_where import read_conditions
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import check_fields
@@ -142,34 +143,9 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     try:
         with translated_errors(path):
             plan, budgets = read_plan(connection, path), read_budgets(connection, path)
-            interviews, keeping = _interviews(connection, path, plan), read_keeping(connection, path)
+            interviews, keeping = count_planned(connection, path, plan), read_keeping(connection, path)
             with decoding(path, "its identity"):
                 return KeptPlan(read_identity(connection), plan.shape.iteration, interviews, budgets, keeping)
-    finally:
-        connection.close()
-
-
-def planned_interviews(path: Path) -> int:
-    """How many interviews the plan in a run file has."""
-    connection = open_run_file(path)
-    try:
-        with translated_errors(path):
-            return _interviews(connection, path, read_plan(connection, path))
-    finally:
-        connection.close()
-
-
-def _interviews(connection: apsw.Connection, path: Path, plan: Plan) -> int:
-    return plan.size - (count_left_out(connection, path) or 0)
-
-
-def latest_note(path: Path) -> float | None:
-    """Until when the latest run of a file is known to have gone on; None before the first run."""
-    sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
-    connection = open_run_file(path)
-    try:
-        with translated_errors(path), decoding(path, "what it says of its runs"):
-            return one_value(connection, float | None, sql)
     finally:
         connection.close()
 

@@ -1,7 +1,8 @@
-"""The plan in a run file: reading it, refusing one that cannot be run here, and growing it to that of a job.
+"""The plan in a run file: refusing one that cannot be run here, and growing it to that of a job.
 
 A plan grows by more iterations (`n`) or longer lists (`extend`); ordinals that are in the file never move. Covers:
-comparing a file with a job, and refusing another job with what differs. Does not cover: writing lists (creation).
+comparing a file with a job, and refusing another job with what differs. Does not cover: reading the
+plan (stored_boxes), or writing lists (creation).
 """
 
 from __future__ import annotations
@@ -18,36 +19,22 @@ from headrace.limits import RunOptions
 from headrace.plan import differences
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
-from headrace.plan.product import Box, Coordinates, Plan
-from headrace.store.contents import damaged, decoding, typed_rows
+from headrace.plan.product import Plan
+from headrace.store.contents import damaged, decoding
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.keeping.stored_keep import WantedKeeping
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_job import creation
+from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_where import left_out_of, read_conditions, read_left_out
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.units import format_bytes
 
-_MOST_BOXES = 10_000
-_MOST_INTERVIEWS = 2**62
-_AXES = len(Coordinates._fields)
 # What is finished, what has a row, and copies of both while a run begins.
 _BITS_EACH = 6
 _BITS_LEFT_OUT = 3  # what is left out, a copy with what is finished, and one while it is made
-
-
-def read_plan(connection: apsw.Connection, path: Path) -> Plan:
-    with decoding(path, "its plan"):
-        corners = typed_rows(
-            connection, tuple[str, str], "SELECT low, high FROM boxes ORDER BY number LIMIT ?", (_MOST_BOXES + 1,)
-        )
-        boxes = tuple(Box(_coordinates(low), _coordinates(high)) for low, high in corners)
-        plan = Plan.from_boxes(boxes)
-    if len(boxes) > _MOST_BOXES or not _has_grown(boxes) or not 0 < plan.size <= _MOST_INTERVIEWS:
-        raise damaged(path, "its plan is none that Headrace makes")
-    return plan
 
 
 def check_lists(connection: apsw.Connection, path: Path, plan: Plan) -> None:
@@ -72,30 +59,6 @@ def check_fits(plan: Plan, path: Path, budget_bytes: int, *, leaves_out: bool) -
             path=path,
             fix=spelled("Raise the budget ({memory}), or split the job into several run files.", memory=None),
         )
-
-
-def _coordinates(text: str) -> Coordinates:
-    return Coordinates(*map(int, text.split(",")))
-
-
-def _has_grown(boxes: tuple[Box, ...]) -> bool:
-    """Whether these are boxes that a plan can have: the first one at zero, each later one what one longer axis adds."""
-    first = boxes[0]
-    if first.low != Coordinates(0, 0, 0, 0) or min(first.high) < 1:
-        return False
-    covered = list(first.high)
-    for box in boxes[1:]:
-        longer = [axis for axis in range(_AXES) if box.low[axis]]
-        if len(longer) != 1:
-            return False
-        (axis,) = longer
-        expected_low = [covered[axis] if each == axis else 0 for each in range(_AXES)]
-        if list(box.low) != expected_low or box.high[axis] <= covered[axis]:
-            return False
-        covered[axis] = box.high[axis]
-        if list(box.high) != covered:
-            return False
-    return True
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ All are part of the plan's checksum. Does not cover: evaluating conditions (plan
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 import zstandard
@@ -15,10 +16,12 @@ import zstandard
 from headrace.expressions import Expression, parse
 from headrace.plan.bitmap import Bitmap, BitWriter
 from headrace.plan.identity import where_row
-from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.survey.values import decode_value
+
+if TYPE_CHECKING:
+    from headrace.plan.job import Job
 
 _WHERE, _COUNT = "where", "where.count"
 _PAGE_BYTES = 1 << 20

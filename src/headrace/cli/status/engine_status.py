@@ -1,6 +1,6 @@
 """Prints the status of an engine's file for `status`: its agent runs by state, and those that failed last, with why.
 
-Does not cover: run files (cli.run_status), or what an engine knows and its file does not (Engine.status).
+Does not cover: run files (cli.status.run_status), or what an engine knows and its file does not (Engine.status).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import typer
 from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.output import budgets_text, larger_budgets, spent_text
+from headrace.cli.status.spending_text import budgets_text, larger_budgets, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import counted, visible
 from headrace.errors import NotRunning, RunFileBusy
@@ -132,8 +132,8 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
     yield f"{spent_text(stats)}, {format_duration(stats.seconds)} of running"
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
-    if look.kept != Keep.EVERYTHING:
-        yield f"keeps {_KEPT[Keep(look.kept)]}"
+    if look.kept is not Keep.EVERYTHING:
+        yield f"keeps {_KEPT[look.kept]}"
     if budgets := budgets_text(look.budgets, stats):
         yield f"budgets, kept for each run: {budgets}"
     if hint := _hint(look.state, look.path):
@@ -160,7 +160,7 @@ def _facts(look: RunFileStatus) -> dict[str, Any]:
     facts: dict[str, Any] = {"path": str(look.path), "state": look.state, "total": look.total}
     facts |= {
         "size_bytes": look.size_bytes,
-        "keep": look.kept,
+        "keep": look.kept.value,
         **asdict(look.stats),
         "budgets": structs.asdict(look.budgets),
     }
