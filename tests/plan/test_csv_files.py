@@ -9,6 +9,8 @@ import pytest
 from headrace import Agent, AgentList, ScenarioList
 from headrace.errors import ListError
 from headrace.plan.sources.csv_file import LONGEST_CELL
+from headrace.plan.sources.hashed_file import HashedFile
+from headrace.plan.sources.text_files import text_lines
 
 
 def written(path, content):
@@ -175,3 +177,10 @@ def test_an_empty_cell_is_no_name_and_no_instruction(tmp_path):
     assert AgentList.from_csv(tmp_path / "b.csv", name_field="who").names == ["Bob", None]
     assert AgentList.from_source("csv", tmp_path / "b.csv", name_field="who").names == ["Bob", None]
     assert ScenarioList.from_csv(tmp_path / "b.csv")[1] == {"who": "", "age": 2}
+
+
+def test_lines_that_are_left_after_their_file_was_closed_end_in_silence(tmp_path):
+    with HashedFile(written(tmp_path / "a.csv", "a\n1\n2\n")) as file:
+        lines = text_lines(file, tmp_path / "a.csv", "utf-8")
+        assert next(lines) == "a\n"
+    lines.close()  # as after a Ctrl-C between the two

@@ -260,5 +260,5 @@ def test_names_of_pandas_say_what_to_write(results: Results, name: str, way: str
 
 
 def test_failed_questions_say_how_they_are_read(results: Results) -> None:
-    assert "show_exceptions()" in repr(results.failed())
+    assert "print(results.failed())" in repr(results.failed())
     assert len(list(results.failed())) == len(list(iter(results.failed()))) > 0

@@ -1,10 +1,12 @@
 """A file while it is written: what happens to it by hand is noticed, said, and costs nothing that was journaled."""
 
 import asyncio
+import fcntl
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -411,3 +413,31 @@ def test_extending_long_lists_keeps_the_log_short(tmp_path: Path, monkeypatch: p
     file.close()
     assert len(log_bytes) >= 5
     assert max(log_bytes) < 3 * log_bytes[0]
+
+
+def test_a_writer_waits_for_whoever_only_looks_who_writes(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    lock_file = path.with_name("a.run.lock")
+    lock_file.touch(0o600)
+    looking = os.open(lock_file, os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    leaving = threading.Timer(2.0, os.close, [looking])  # on a busy machine one read may take so long
+    leaving.start()
+    WriterLock(path).release()
+    leaving.join()
+
+
+def test_two_writers_that_wait_for_the_same_lock_both_get_it(tmp_path: Path) -> None:
+    path, seen = tmp_path / "a.run", list[int]()
+
+    def take() -> None:
+        for _ in range(20):
+            WriterLock(path).release()
+            seen.append(1)
+
+    takers = [threading.Thread(target=take) for _ in range(3)]
+    for taker in takers:
+        taker.start()
+    for taker in takers:
+        taker.join()
+    assert len(seen) == 60

@@ -26,8 +26,9 @@ except ImportError:  # Windows has no flock
     fcntl = None
 
 
-# Whoever looks who holds a lock has it, shared, for the time of one read.
-_TRIES = 3
+# Whoever looks who holds a lock has it, shared, for the time of one read; whoever reads a file that a killed writer
+# left half written has it until that is rolled back. On a busy machine either may stand still for a while.
+_WAIT_FOR_LOOKERS_S, _WAIT_FOR_WRITER_S = 10.0, 1.0
 _TRY_AGAIN_AFTER_S = 0.005
 _MOST_PID_BYTES = 20
 WITHOUT_LOCK = "HEADRACE_NO_LOCK"
@@ -161,17 +162,30 @@ def _named_in(descriptor: int) -> str:
 def _try_lock(descriptor: int, run_path: Path) -> bool:
     if fcntl is None:
         return True
-    for attempt in range(_TRIES):
-        if attempt:
-            time.sleep(_TRY_AGAIN_AFTER_S)
+    began_s = time.monotonic()
+    while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            continue
+            if time.monotonic() - began_s >= _patience_s(descriptor):
+                return False
+            time.sleep(_TRY_AGAIN_AFTER_S)
         except OSError as error:
             _go_on_without(run_path, error)
-        return True
-    return False
+            return True
+        else:
+            return True
+
+
+def _patience_s(descriptor: int) -> float:
+    """How long to wait for a lock that others have: those who look share it, a writer does not."""
+    assert fcntl is not None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _WAIT_FOR_WRITER_S
+    fcntl.flock(descriptor, fcntl.LOCK_UN)  # two writers that both wait must not wait for each other
+    return _WAIT_FOR_LOOKERS_S
 
 
 def _go_on_without(run_path: Path, error: OSError) -> None:

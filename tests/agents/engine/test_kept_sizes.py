@@ -104,10 +104,11 @@ async def test_what_was_learned_of_a_kind_outlives_the_engine(tmp_path):
     assert 60 * MB <= needed_bytes < 150 * MB
     assert seen == 1
     async with Engine(path, memory="+400MB", slots=2) as engine:
+        before = await measured(engine)  # on a slow machine, the first run was measured before its end
         runs = [await engine.submit(holding, 3.0 + n) for n in range(2)]
         for run in runs:
             await asyncio.wait_for(run.result(), 60)
-        assert await measured(engine) == []  # it was known
+        assert await measured(engine) == before  # it was known
     assert noted(path)[kind][1] == 3
 
 

@@ -60,7 +60,8 @@ def text_lines(file: HashedFile, path: Path, encoding: str) -> Generator[str, No
     except UnicodeError:
         raise undecodable(path, encoding) from None
     finally:
-        text.detach()
+        if not file.binary.closed:  # the file's own `with` has ended first where a Ctrl-C came between
+            text.detach()
 
 
 class BlankLines:
