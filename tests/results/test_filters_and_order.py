@@ -221,7 +221,7 @@ def test_sorting_in_python_alone_gives_the_same(
     results: Results, columns: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [result.ordinal for result in results.sort_by(*columns)]
-    monkeypatch.setattr(stages, "_sorting_term", lambda *_: None)
+    monkeypatch.setattr(stages, "sorting_term", lambda *_: None)
     assert [result.ordinal for result in results.sort_by(*columns)] == expected
 
 
@@ -236,9 +236,9 @@ def test_a_computed_column_is_sorted_in_sql(
 ) -> None:
     computed = results.filter("interview.ordinal != 7").mutate(f"key = {source}")
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "_sorting_term", lambda *_: None)
+        patch.setattr(stages, "sorting_term", lambda *_: None)
         expected = [result.ordinal for result in computed.sort_by("key", "text", reverse=[reverse, True])]
-    monkeypatch.delattr(stages._ViewStage, "_choose_in_python")
+    monkeypatch.delattr(stages.ViewStage, "_choose_in_python")
     found = computed.sort_by("key", "text", reverse=[reverse, True])
     assert [result.ordinal for result in found] == expected
     assert [result.ordinal for result in found[2:9]] == expected[2:9]

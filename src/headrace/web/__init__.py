@@ -17,6 +17,9 @@ cut; what was cut says so.
     access        who may come in: the token, its cookie, Host and Origin, the headers of every response
     operations    what an operation is, and the errors it may end with
     reads         the threads that operations run in
+    page_cursors  places in long lists, as texts that are sent back
+    cells         values on their way out: cut, and without a model's words unasked
+    table_query   which interviews, in which order, with which columns
     html_pages    templates, and what they may call
     page_server   routes and limits, from start to end
     api/          the operations, one module a subject

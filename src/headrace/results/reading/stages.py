@@ -11,7 +11,7 @@ Does not cover: what a page's rows become (results), or the SQL (store.run_file.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sized
+from collections.abc import Generator, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -51,6 +51,7 @@ from headrace.store.run_file.interview_queries import (
     fetch,
     key_before,
     rows_between,
+    rows_where,
     with_checks,
 )
 from headrace.store.run_file.reader import Reader
@@ -102,9 +103,27 @@ class OpenView(msgspec.Struct, frozen=True):
         with self._stage(clock) as (stage, start, stop):
             yield from _handed_over(stage.batches(columns, start, stop), clock)
 
+    def at_each(
+        self, ordinals: Sequence[int], columns: list[ResultColumn], clock: QueryClock
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """These columns of the file's interviews with these ordinals, by ordinal; the caller bounds their number."""
+        if not ordinals:
+            return
+        condition = f"ordinal IN ({', '.join(map(str, map(int, ordinals)))})"
+        rows = rows_where(condition, max(ordinals) + 1, len(ordinals), is_drawn=True)
+        stage = ViewStage(self.of(View()), self.reader, rows, clock, counts_file=False)
+        projection = _checked(projection_of(columns), self.header)
+        getters = [getter(column, projection, self.header) for column in columns]
+        for page in stage.pages(projection, 0, len(ordinals)):
+            for row in page:
+                record = Record(row)
+                with decoding_row(self.header, row):
+                    values = tuple([get(record) for get in getters])
+                yield row[ORDINAL], values
+
     def batches_between(self, columns: list[ResultColumn], first: int, stop: int) -> Iterator[Columns]:
         """The same of the file's interviews with ordinals from `first` up to `stop`."""
-        yield from _ViewStage(self.of(View()), self.reader, rows_between(first, stop)).batches(columns, 0, None)
+        yield from ViewStage(self.of(View()), self.reader, rows_between(first, stop)).batches(columns, 0, None)
 
     def whole(self) -> Iterator[ColumnPage | list[Fetched]]:
         """The view's interviews with all but their details, some hundred at a time."""
@@ -116,7 +135,7 @@ class OpenView(msgspec.Struct, frozen=True):
         """One interview of the view by its number in the plan; None where the view has none."""
         view = self.view
         if view.parent is None and not view.has_window:
-            stage = _ViewStage(self, self.reader, row_in(view.scope, self.reader, ordinal), self.clock())
+            stage = ViewStage(self, self.reader, row_in(view.scope, self.reader, ordinal), self.clock())
             return next(chain.from_iterable(stage.pages(projection, 0, 1)), None)
         # Whether it is in a window is known when the window has been read.
         numbered = Bound(parse(f"{NUMBER.full_name} == {ordinal}"), (NUMBER,))
@@ -142,7 +161,7 @@ class OpenView(msgspec.Struct, frozen=True):
         row_set = self._rows_before(own)
         if view.is_whole and (view.scope is None or not view.scope.is_drawn):
             return row_set
-        return _ViewStage(self, own, row_set).choose(view.keys, view.start, view.stop)
+        return ViewStage(self, own, row_set).choose(view.keys, view.start, view.stop)
 
     def _rows_before(self, own: Reader) -> RowSet:
         """What the view's filters choose from: its parent's interviews, or those of the file."""
@@ -150,18 +169,18 @@ class OpenView(msgspec.Struct, frozen=True):
         return rows_in(self.view.scope, own) if parent is None else self.of(parent).as_row_set(own)
 
     @contextmanager
-    def _stage(self, clock: QueryClock) -> Generator[tuple[_ViewStage, int, int | None]]:
+    def _stage(self, clock: QueryClock) -> Generator[tuple[ViewStage, int, int | None]]:
         """A stage to read the view from, and the window that is still to be applied to it."""
         view = self.view
         if view.parent is None and not view.keys:
-            yield _ViewStage(self, self.reader, rows_in(view.scope, self.reader), clock), view.start, view.stop
+            yield ViewStage(self, self.reader, rows_in(view.scope, self.reader), clock), view.start, view.stop
             return
         own = self.reader.twin(clock)  # temporary tables go when it is closed
         try:
             if view.keys:
-                yield _ViewStage(self.of(View()), own, self.as_row_set(own)), 0, None
+                yield ViewStage(self.of(View()), own, self.as_row_set(own)), 0, None
             else:
-                yield _ViewStage(self, own, self._rows_before(own)), view.start, view.stop
+                yield ViewStage(self, own, self._rows_before(own)), view.start, view.stop
         finally:
             own.close()
 
@@ -178,11 +197,22 @@ def _handed_over(pages: Iterator[Page], clock: QueryClock) -> Iterator[Page]:
             clock.restart()
 
 
-class _ViewStage:
+class ViewStage:
     """One level of a view: the interviews of a row set that pass its filters. `reader` holds the row set's table."""
 
-    def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet, clock: QueryClock | None = None) -> None:
-        """A reader of the stage's own has its clock; one that others use too is given it with each read."""
+    def __init__(
+        self,
+        opened: OpenView,
+        reader: Reader,
+        row_set: RowSet,
+        clock: QueryClock | None = None,
+        *,
+        counts_file: bool = True,
+    ) -> None:
+        """A reader of the stage's own has its clock; one that others use too is given it with each read. With
+        `counts_file`, whoever comes to its end learns whether rows of the file are missing.
+        """
+        self._counts_file = counts_file
         self._reader = reader
         self._clock = clock
         self._row_set = row_set
@@ -242,7 +272,7 @@ class _ViewStage:
             if pages is None:
                 return None
             place.after = pages.last_key if pages.is_cut else None
-            if place.after is None:
+            if place.after is None and self._counts_file:
                 check_none_is_missing(connection, self._header.path)
         place.left -= pages.rows
         return pages
@@ -256,7 +286,7 @@ class _ViewStage:
             limit = projection.page_rows if rest else int(min(projection.page_rows, place.left))
             page, is_cut = fetch(connection, self._row_set, projection, condition, place.after, limit)
             place.after = page[-1][KEY] if is_cut else None
-            if place.after is None:
+            if place.after is None and self._counts_file:
                 check_none_is_missing(connection, self._header.path)
         check_rows(page, projection, self._header)
         if rest:
@@ -280,7 +310,7 @@ class _ViewStage:
         columns = [key.column for key in keys]
         with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
-            in_sql = [_sorting_term(connection, column, self._header) for column in columns]
+            in_sql = [sorting_term(connection, column, self._header) for column in columns]
             exact = [term for term in in_sql if term is not None]
             if not rest and len(exact) == len(keys):
                 order = [_order(term, key) for term, key in zip(exact, keys, strict=True)]
@@ -292,15 +322,20 @@ class _ViewStage:
     def _choose_in_python(
         self, columns: list[ResultColumn], keys: tuple[SortKey, ...], start: int, stop: int | None
     ) -> RowSet:
-        projection = self._with_conditions(projection_of(columns))
-        getters = [getter(column, projection, self._header) for column in columns]
         with self._reader.snapshot(self._clock) as connection:
             table = KeyTable(connection, 2 * len(keys))  # sort_keys gives two for each
-        for page in self.pages(projection, 0, None):
+        for page in self.keyed(columns):
             with self._reader.snapshot(self._clock) as connection:
-                table.add(connection, [self._keyed(row, getters) for row in page])
+                table.add(connection, page)
         with self._reader.snapshot(self._clock) as connection:
             return table.choose(connection, [key.descending for key in keys for _ in range(2)], start, stop)
+
+    def keyed(self, columns: list[ResultColumn]) -> Iterator[list[tuple[Any, ...]]]:
+        """The interviews' ordinals, each with what it is sorted by: two SQL values for each of these columns."""
+        projection = self._with_conditions(projection_of(columns))
+        getters = [getter(column, projection, self._header) for column in columns]
+        for page in self.pages(projection, 0, None):
+            yield [self._keyed(row, getters) for row in page]
 
     def _with_conditions(self, projection: Projection) -> Projection:
         return _checked(_both(projection, projection_of(self._conditions.columns)), self._header)
@@ -376,7 +411,7 @@ def _order(term: SqlTerm, key: SortKey) -> Sql:
     return Sql(f"{text}{' DESC' * key.descending}", term.parameters)
 
 
-def _sorting_term(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> SqlTerm | None:
+def sorting_term(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> SqlTerm | None:
     """The column in SQL; None where SQLite would sort it otherwise."""
     term = sql_term(connection, column, header)
     return term if term is not None and term.kinds <= SORTS_IN_SQL else None

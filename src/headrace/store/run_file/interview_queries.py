@@ -240,6 +240,61 @@ def _has_no_holes(connection: apsw.Connection) -> bool:
     return last is None or last + 1 == _kept_count(connection)
 
 
+def range_end(connection: apsw.Connection, start: int, rows: int, *, is_back: bool = False) -> int | None:
+    """The ordinal of the last of the next `rows` interviews behind the ordinal `start`, or before it where `is_back`;
+    None where there is none.
+    """
+    compare, order, last = ("<", "DESC", "min") if is_back else (">", "ASC", "max")
+    next_rows = f"SELECT ordinal FROM interviews WHERE ordinal {compare} ? ORDER BY ordinal {order} LIMIT ?"
+    return one_value(connection, int | None, f"SELECT {last}(ordinal) FROM ({next_rows})", (start, rows))
+
+
+class KeysetOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """An order by one key and then by ordinal, read forward or backward: that of the plan where all keys are NULL.
+    Equal keys are in the order of the plan, also where the key falls.
+    """
+
+    key: Sql = Sql("NULL", ())
+    is_down: bool = False
+    is_back: bool = False
+
+    @property
+    def terms(self) -> str:
+        return f"{self.key.text}{' DESC' * (not self._rises)}, i.ordinal{' DESC' * self.is_back}"
+
+    def beyond(self, value: Any, ordinal: int) -> Sql:
+        """The condition of the rows that come later than this one. None is below all values."""
+        key, values = self.key.text, self.key.parameters
+        same = f"({key} IS ? AND i.ordinal {'<' if self.is_back else '>'} ?)"
+        given = (*values, value, ordinal)
+        if value is None:
+            text = f"({same} OR {key} IS NOT NULL)" if self._rises else same
+            return Sql(text, (*given, *values) if self._rises else given)
+        if self._rises:
+            return Sql(f"({same} OR {key} > ?)", (*given, *values, value))
+        return Sql(f"({same} OR {key} < ? OR {key} IS NULL)", (*given, *values, value, *values))
+
+    @property
+    def _rises(self) -> bool:
+        return self.is_down == self.is_back
+
+
+def first_in_order(
+    connection: apsw.Connection, row_set: RowSet, conditions: list[Sql], order: KeysetOrder, limit: int
+) -> list[tuple[int, SqlValue]]:
+    """The first ordinals in an order, with their keys."""
+    condition = " AND ".join(each.text for each in conditions)
+    sql = (
+        f"SELECT i.ordinal, {order.key.text} FROM {row_set.tables}{_LISTS} WHERE {condition}"
+        f" ORDER BY {order.terms} LIMIT ?"
+    )
+    values = [value for each in conditions for value in each.parameters]
+    found: list[Any] = connection.execute(
+        sql, (*order.key.parameters, *values, *order.key.parameters, limit)
+    ).fetchall()
+    return found
+
+
 def choose(
     connection: apsw.Connection, row_set: RowSet, condition: Sql, order: list[Sql], start: int, stop: int | None
 ) -> RowSet:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from headrace.web.api.failure_groups import FAILURE_GROUPS
 from headrace.web.api.memory_line import MEMORY_LINE
+from headrace.web.api.run_columns import RUN_COLUMNS
 from headrace.web.api.run_list import RUN_LIST
 from headrace.web.api.run_money import RUN_MONEY
+from headrace.web.api.run_rows import RUN_ROWS
 from headrace.web.api.run_steering import STEERING
 from headrace.web.api.run_summary import RUN_SUMMARY
 from headrace.web.operations import AnyOperation
@@ -17,6 +19,8 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     RUN_SUMMARY,
     MEMORY_LINE,
     RUN_MONEY,
+    RUN_COLUMNS,
+    RUN_ROWS,
     FAILURE_GROUPS,
     *STEERING.values(),
 )

@@ -1,0 +1,123 @@
+"""The table of a run's interviews: a page of rows behind a cursor, within the time of one request.
+
+A filter that finds few interviews in a long run ends with what it has found, says how far it has looked, and gives a
+cursor to go on: it is never an error. Does not cover: finding them (results.reading.keyset_search), or all columns
+that there are (web.api.run_columns).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from headrace.results.columns.result_column import STATUS, ResultColumn
+from headrace.results.reading.file_view import FileView
+from headrace.results.reading.keyset_search import MOST_FOUND, KeysetPlace, find_interviews
+from headrace.store.queries.query_clock import QueryClock
+from headrace.web.cells import CutValue, ShownTexts
+from headrace.web.operations import READ_TIMEOUT_S, PageOperation
+from headrace.web.page_cursors import cursor_of, place_at
+from headrace.web.shown_files import ShownFiles
+from headrace.web.table_query import TableQuery
+
+_SEARCH_S = 0.7 * READ_TIMEOUT_S  # the rest is for reading what was found
+
+
+class RowsAsked(msgspec.Struct, frozen=True):
+    """`filter`, `sort` and `columns` as the `filter`, `sort_by` (with a minus: from the largest) and `select`
+    (commas between) of results. Texts of answers come with `text=true`; cells are cut to so many `letters`.
+    """
+
+    run: str
+    filter: str = ""
+    sort: str = ""
+    columns: str = ""
+    cursor: str = ""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_FOUND)] = 50
+    letters: Annotated[int, msgspec.Meta(ge=10, le=2_000)] = 200
+    text: bool = False
+
+    @property
+    def query(self) -> TableQuery:
+        return TableQuery(self.filter, self.sort, self.columns)
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """What a cursor belongs to."""
+        return ("rows", self.run, self.filter, self.sort)
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """One interview. `truncated` where a cell was cut, `withheld` where one is null as texts were not asked for."""
+
+    ordinal: int
+    status: str
+    cells: list[Any]
+    truncated: bool
+    withheld: bool
+
+
+class RowsPage(msgspec.Struct, frozen=True):
+    """`next` and `previous` are cursors, null at the ends. `searched_to` is the ordinal up to which a search came that
+    ran out of time, and `go_on` the cursor that goes on with it. Sorted rows are then the first of those that were read
+    so far. `truncated` where there are more columns.
+    """
+
+    columns: list[str]
+    rows: list[TableRow]
+    next: str | None
+    previous: str | None
+    searched_to: int | None
+    go_on: str | None
+    truncated: bool
+
+
+def _table_rows(files: ShownFiles, asked: RowsAsked) -> RowsPage:
+    place = place_at(asked.cursor, asked.in_words, KeysetPlace) if asked.cursor else KeysetPlace()
+    with asked.query.view(files.one(asked.run)) as view:
+        catalog = view.catalog()
+        columns, is_cut = asked.query.chosen(catalog)
+        found = find_interviews(view.opened(), place, asked.limit, QueryClock(_SEARCH_S))
+        return RowsPage(
+            columns=[catalog.shown(column) for column in columns],
+            rows=_rows(view, found.ordinals, columns, asked),
+            next=_cursor(found.behind, asked),
+            previous=_cursor(found.before, asked),
+            searched_to=found.read_to,
+            go_on=None if found.read_to is None else _cursor(found.before if place.is_back else found.behind, asked),
+            truncated=is_cut,
+        )
+
+
+def _rows(view: FileView, ordinals: list[int], columns: list[ResultColumn], asked: RowsAsked) -> list[TableRow]:
+    texts = ShownTexts(view.file.header, with_text=asked.text)
+    rows: dict[int, TableRow] = {}  # at most as many as a page has
+    for ordinal, (status, *values) in view.opened().at_each(ordinals, [STATUS, *columns], QueryClock(READ_TIMEOUT_S)):
+        cells = [texts.cut(value, column, asked.letters) for value, column in zip(values, columns, strict=True)]
+        rows[ordinal] = _row(ordinal, status, cells)
+    return [rows[ordinal] for ordinal in ordinals if ordinal in rows]
+
+
+def _row(ordinal: int, status: str, cells: list[CutValue]) -> TableRow:
+    return TableRow(
+        ordinal=ordinal,
+        status=status,
+        cells=[cell.value for cell in cells],
+        truncated=any(cell.truncated for cell in cells),
+        withheld=any(cell.is_withheld for cell in cells),
+    )
+
+
+def _cursor(place: KeysetPlace | None, asked: RowsAsked) -> str | None:
+    return None if place is None else cursor_of(place, asked.in_words)
+
+
+RUN_ROWS = PageOperation(
+    name="rows",
+    summary="Interviews of a run as rows: filtered, sorted, a page at a time.",
+    path="/runs/{run}/rows",
+    parameters=RowsAsked,
+    reply=RowsPage,
+    call=_table_rows,
+)
