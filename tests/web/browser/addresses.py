@@ -6,6 +6,10 @@ ADDRESSES = {
     "runs": "/",
     "a run that ended": "/runs/{ended}",
     "a run that goes on": "/runs/{going}",
+    "failures": "/runs/{ended}/failures",
+    "no failures": "/runs/{going}/failures",
+    "pausing": "/runs/{going}/steer/pause",
+    "changing the concurrency": "/runs/{going}/steer/concurrency",
 }
 
 

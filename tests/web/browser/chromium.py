@@ -19,6 +19,11 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 from tests.web.running_page import TOKEN, RunningPage
 
 PATIENCE_MS = 30_000
+# A name that leads to this machine, as an attacker's name server would say; no other name leads anywhere.
+HOSTILE_HOST = "rebound.example"
+_RESOLVER_RULES = f"MAP {HOSTILE_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
+# Root may not have Chromium's sandbox, and all that it is shown here comes from the tests.
+_SWITCHES = ["--no-sandbox", f"--host-resolver-rules={_RESOLVER_RULES}"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "there is no Chromium here: apt-get install chromium"
 Theme = Literal["light", "dark"]
@@ -40,7 +45,7 @@ def in_chromium(function: Callable[Given, Found]) -> Callable[Given, Found]:
 
 
 @contextmanager
-def started(*switches: str) -> Iterator[Browser]:
+def started() -> Iterator[Browser]:
     """A Chromium that is ours; only within the browser's thread. Where there is none, the test is skipped, or fails
     where `CI` is set.
     """
@@ -48,8 +53,7 @@ def started(*switches: str) -> Iterator[Browser]:
     if program is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
     with sync_playwright() as playwright:
-        # Root may not have Chromium's sandbox, and all that it is shown here comes from the tests.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *switches])
+        browser = playwright.chromium.launch(executable_path=program, args=_SWITCHES)
         try:
             yield browser
         finally:
