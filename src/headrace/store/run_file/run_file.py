@@ -98,7 +98,8 @@ class RunFile:
             keeping = wanted.of_new_file()
             was_there = path.exists()
             make_where_missing(path, lambda empty: creation.write_job(empty, job, plan, budgets, keeping, pause))
-            growth = find_growth(path, job, options, budget_bytes, wanted)
+            # A file that was just made is the job's: counting its lists again would delay a long one's first result.
+            growth = find_growth(path, job, options, budget_bytes, wanted) if was_there else None
             live = LiveFile(path, lock, _bring_up_to_date)
             try:
                 if growth is not None:
