@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,9 +135,10 @@ class Session:
         with translated_errors(self.path):
             file.keep_budgets()
             note = file.journal.begin_run(run.tally.reused)
+        endpoints = partial(host.limiters.shown, *self.job.called_models)
         outcome = "failed"
         try:
-            async with host.running(run, file) as on_progress, steerable(self.path, run):
+            async with host.running(run, file) as on_progress, steerable(self.path, run, endpoints):
                 with nullcontext() if self.job.is_test else rare_collections():
                     await run.run(on_progress)
             outcome = "complete" if run.progress().is_over else "stopped"

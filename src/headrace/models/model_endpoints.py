@@ -1,4 +1,5 @@
-"""`ModelEndpoint`: a model's endpoint as people see it: in `engine.status()`, and in the error of too long a wait.
+"""`ModelEndpoint`: a model's endpoint as people see it: in `engine.status()`, on a run's page, and in the error of too
+long a wait.
 
 Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
 """
@@ -6,12 +7,32 @@ Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
 from __future__ import annotations
 
 import time
+from math import ceil
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from headrace.display import counted
-from headrace.models.endpoint.call_results import EndpointStatus
 from headrace.units import format_duration
+
+if TYPE_CHECKING:
+    from headrace.models.endpoint.call_results import EndpointStatus
+
+_LONG_S = 60
+_TIMED = {
+    "open": "waits {for_s} for its rate limit",
+    "busy": "paused for {for_s}: the service asked for it",
+    "failing": "paused for {for_s} after failures: {why}",
+    "away": "cannot be reached, tried again in {for_s}: {why}",
+    "closed": "refuses, tried again in {for_s}: {why}",
+}
+_UNTIMED = {
+    "open": "open",
+    "busy": "paused: one call asks whether the service takes more",
+    "failing": "paused after failures, one call is tried: {why}",
+    "away": "cannot be reached, one call is tried: {why}",
+    "closed": "refuses: {why}",
+}
 
 
 class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +41,9 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     `since` is in seconds since 1970, None where it was open from the start. `waiting` calls are in line, `in_flight`
     were sent. Calls are held back, or refused by a closed endpoint, for `retry_in_s` more; then one of them is tried.
+
+    `calls` are all that were made, `tokens` what they used; `busy` of them were too many for the
+    service, `failures` failed.
     """
 
     model: str
@@ -30,6 +54,10 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     in_flight: int
     retry_in_s: float | None
+    calls: int = 0
+    tokens: int = 0
+    busy: int = 0
+    failures: int = 0
 
     @classmethod
     def of(cls, model: str, service: str, status: EndpointStatus, now_s: float, since: float | None) -> ModelEndpoint:
@@ -43,7 +71,19 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
             waiting=status.waiting,
             in_flight=status.in_flight,
             retry_in_s=None if until_s is None else max(0.0, until_s - now_s),
+            calls=status.calls,
+            tokens=status.tokens,
+            busy=status.busy,
+            failures=status.failures,
         )
+
+    def in_words(self) -> str:
+        """What is done with calls to it now, for people who watch: `paused for 12 s: the service asked for it`."""
+        why = self.reason.rstrip(".")
+        if self.retry_in_s is None:
+            return _UNTIMED.get(self.state, self.state).format(why=why)
+        for_s = f"{ceil(self.retry_in_s)} s" if self.retry_in_s < _LONG_S else format_duration(self.retry_in_s)
+        return _TIMED.get(self.state, self.state).format(why=why, for_s=for_s)
 
     def __str__(self) -> str:
         since = "" if self.since is None else f" since {time.strftime('%H:%M:%S', time.localtime(self.since))}"

@@ -54,13 +54,13 @@ class SharedLimiters:
     def status(self) -> list[tuple[str, EndpointStatus]]:
         return [(model.name, limiter.status()) for model, limiter in self._limiters.values()]
 
-    def shown(self, of: Model | None = None) -> list[ModelEndpoint]:
-        """Each endpoint as people see it, or that of one model: none where it was not called yet."""
-        now_s, key = time.monotonic(), None if of is None else endpoint_key(of)
+    def shown(self, *of: Model) -> list[ModelEndpoint]:
+        """Each endpoint as people see it, or those of these models: none where a model was not called yet."""
+        now_s, keys = time.monotonic(), {endpoint_key(model) for model in of}
         return [
             self._shown(each, model, limiter.status(), now_s)
             for each, (model, limiter) in self._limiters.items()
-            if key is None or each == key
+            if not keys or each in keys
         ]
 
     def _shown(self, key: bytes, model: Model, status: EndpointStatus, now_s: float) -> ModelEndpoint:

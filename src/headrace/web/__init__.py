@@ -20,9 +20,11 @@ cut; what was cut says so.
     page_cursors  places in long lists, as texts that are sent back
     cells         values on their way out: cut, and without a model's words unasked
     table_query   which interviews, in which order, with which columns
+    shown_texts   figures in words; run_paces, kept_lines: what is kept between two looks at a file
     html_pages    templates, and what they may call
     page_server   routes and limits, from start to end
     api/          the operations, one module a subject
+    live/         live updates by server-sent events
     pages/        the HTML pages, one module a subject
     templates/    HTML for people who read without scripts
     assets/       the style sheet and our own small modules for what lives

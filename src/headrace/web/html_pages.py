@@ -5,7 +5,6 @@ Does not cover: the files' contents (web.api), or the style sheet and scripts (a
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -15,8 +14,7 @@ import msgspec
 
 from headrace.charts.svg_parts import STYLE, without_style
 from headrace.units import format_bytes, format_count, format_short_duration
-
-_AGES_S = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+from headrace.web.shown_texts import age, cents, money, number, share
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -57,42 +55,15 @@ def _environment() -> minijinja.Environment:
         filters={
             "bytes": format_bytes,
             "short": format_count,
-            "number": _number,
-            "money": _money,
-            "cents": _cents,
+            "number": number,
+            "money": money,
+            "cents": cents,
             "span": format_short_duration,
-            "age": _age,
-            "share": _share,
+            "age": age,
+            "share": share,
         },
     )
 
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, minijinja.Markup) else msgspec.to_builtins(value)
-
-
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
-def _money(dollars: float | None) -> str:
-    return "unknown" if dollars is None else f"${dollars:,.2f}"
-
-
-def _cents(dollars: float) -> str:
-    """A small amount, with as many places as it needs."""
-    return _money(dollars) if dollars >= 1 or not dollars else f"${dollars:.2g}" if dollars >= 1e-4 else "< $0.0001"
-
-
-def _share(part: float, whole: float) -> int:
-    """Per cent, rounded down: what is not all done is never 100."""
-    return min(100, int(100 * part / whole)) if whole else 100
-
-
-def _age(at: float) -> str:
-    past_s = time.time() - at
-    for unit, length_s in _AGES_S:
-        if past_s >= length_s:
-            count = int(past_s // length_s)
-            return f"{count} {unit}{'s' * (count > 1)} ago"
-    return "now"

@@ -6,6 +6,7 @@ Does not cover: who may come in (web.access), what can be asked (web.api), or HT
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,6 +19,9 @@ from headrace.errors import HeadraceError
 from headrace.web.access import HEADERS, Access
 from headrace.web.api import OPERATIONS
 from headrace.web.html_pages import asset, rendered
+from headrace.web.live.event_stream import follow
+from headrace.web.live.streams import STREAMS, EventStream
+from headrace.web.live.watches import TooManyWatch, Watches
 from headrace.web.operations import AnyOperation, Method, error_reply, http_status
 from headrace.web.pages import PAGES, HtmlPage
 from headrace.web.reads import Reads, TooBusy
@@ -29,6 +33,7 @@ API = "/api/v1"
 _MOST_BODY_BYTES = 64_000
 _MOST_LINE_BYTES = 16_000
 _CLOSE_WITHIN_S = 1.0
+_HEADERS_WITHIN_S = _BODY_WITHIN_S = 15.0
 _FORM_PROOF = "proof"
 
 
@@ -40,6 +45,7 @@ class PageServer:
         self._access = access
         self._can_steer = can_steer
         self._reads = Reads()
+        self._watches = Watches(self._reads)
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncGenerator[None]:
@@ -47,6 +53,8 @@ class PageServer:
         runner = web.AppRunner(
             self._application(),
             access_log=None,  # addresses hold the token
+            keepalive_timeout=_HEADERS_WITHIN_S,
+            lingering_time=_CLOSE_WITHIN_S,
             handle_signals=False,
             shutdown_timeout=_CLOSE_WITHIN_S,
             max_line_size=_MOST_LINE_BYTES,
@@ -62,9 +70,13 @@ class PageServer:
 
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=_MOST_BODY_BYTES, middlewares=[self._guarded])
+        application.on_response_prepare.append(_add_headers)
+        application.on_shutdown.append(self._end_streams)
         for operation in OPERATIONS:
             if operation.method is Method.GET or self._can_steer:
                 application.router.add_route(operation.method.value, API + operation.path, self._answering(operation))
+        for stream in STREAMS:
+            application.router.add_get(API + stream.path, self._following(stream))
         for page in PAGES:
             if self._can_steer or not page.steers:
                 application.router.add_route(page.method.value, page.path, self._showing(page))
@@ -81,9 +93,6 @@ class PageServer:
             response = _plain(error.status, error.reason)
         except HeadraceError as error:
             response = _failed(request, error)
-        if not response.prepared:
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
         return response
 
     async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -140,11 +149,25 @@ class PageServer:
         """The fields of a steering request, which proves that it comes from the page itself or from a program that has
         the token.
         """
-        fields = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+        try:
+            async with asyncio.timeout(_BODY_WITHIN_S):
+                posted = await request.post()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(reason="The request's body did not arrive in time.") from None
+        fields = {name: value for name, value in posted.items() if isinstance(value, str)}
         proof = fields.pop(_FORM_PROOF, "")
         if not self._has_token(request) and not self._access.is_form_proof(proof):
             raise web.HTTPForbidden(reason="Steering needs the token.")
         return fields
+
+    def _following(self, stream: EventStream) -> Handler:
+        async def tell(request: web.Request) -> web.StreamResponse:
+            return await follow(request, stream, self._files, self._watches)
+
+        return tell
+
+    async def _end_streams(self, _: web.Application) -> None:
+        self._watches.close()
 
     def _showing(self, page: HtmlPage) -> Handler:
         async def show(request: web.Request) -> web.StreamResponse:
@@ -157,6 +180,11 @@ class PageServer:
         return show
 
 
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+
+
 async def _asset(request: web.Request) -> web.StreamResponse:
     found = asset(request.match_info["name"])
     if found is None:
@@ -166,7 +194,7 @@ async def _asset(request: web.Request) -> web.StreamResponse:
 
 
 def _failed(request: web.Request, error: HeadraceError) -> web.Response:
-    status = 503 if isinstance(error, TooBusy) else http_status(error)
+    status = 503 if isinstance(error, (TooBusy, TooManyWatch)) else http_status(error)
     if request.path.startswith(API):
         body = msgspec.json.encode(error_reply(error))
         return web.Response(body=body, status=status, content_type="application/json")

@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from headrace.errors import InvalidInput
 from headrace.store.engine_file.engine_overview import is_engine_file
+from headrace.web.kept_lines import KeptLines
+from headrace.web.run_paces import RunPaces
 
 MOST_FILES = 2_000
 _SUFFIX = "*.run"
@@ -47,11 +50,15 @@ class NotShown(InvalidInput):
 
 
 class ShownFiles:
-    """`places` are files and directories; what is in a directory is looked up anew each time."""
+    """`places` are files and directories; what is in a directory is looked up anew each time. `paces` and
+    `lines` are kept for files that are looked at again.
+    """
 
     def __init__(self, places: list[Path]) -> None:
         self._places = [place.expanduser().resolve() for place in places]
         self._kinds: dict[tuple[Path, int], ShownKind] = {}
+        self.paces = RunPaces()
+        self.lines: KeptLines[Any] = KeptLines()
 
     def latest(self) -> tuple[list[ShownFile], bool]:
         """The files, those that changed last first; and whether there are more than `MOST_FILES`."""

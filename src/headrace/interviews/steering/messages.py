@@ -21,6 +21,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from headrace.framing import framed
+from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
 
 # A client waits longer than it takes to close the connections of silent clients before it.
@@ -63,13 +64,17 @@ SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneR
 
 
 class StateReply(msgspec.Struct, frozen=True, tag="run"):
-    """How the run stands after a request; `retried` is how many failed interviews it asks again because of it."""
+    """How the run stands after a request: its process, and the endpoints of its models, of which `left_out` did not
+    fit. `retried` is how many failed interviews it asks again because of the request.
+    """
 
     pid: int
     concurrency: int
     is_stopping: bool
     progress: Progress
     retried: int = 0
+    endpoints: tuple[ModelEndpoint, ...] = ()
+    left_out: int = 0
 
 
 class RefusalReply(msgspec.Struct, frozen=True, tag="refused"):

@@ -13,12 +13,14 @@ import logging
 import os
 import socket
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
 import msgspec
+from msgspec import structs
 
 from headrace.errors import NotSteerable
 from headrace.framing import BadFrame, receive_async
@@ -41,8 +43,11 @@ from headrace.interviews.steering.messages import (
     short_name,
     socket_path,
 )
+from headrace.models.model_endpoints import ModelEndpoint
 
 _MOST_CLIENTS = 8
+# So many letters of up to four bytes leave room in a reply.
+_MOST_ENDPOINTS, _MOST_LETTERS = 24, 200
 _BACKLOG = 64
 _ACCEPT_AGAIN_AFTER_S = 1.0
 
@@ -51,14 +56,18 @@ _requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(St
 
 
 @asynccontextmanager
-async def steerable(run_path: Path, run: SurveyRun) -> AsyncGenerator[None]:
-    """While the block runs, the run can be steered. The caller holds the file's lock: a socket found is a dead one."""
+async def steerable(
+    run_path: Path, run: SurveyRun, endpoints: Callable[[], list[ModelEndpoint]]
+) -> AsyncGenerator[None]:
+    """While the block runs, the run can be steered. `endpoints` gives those of its models. The caller holds the file's
+    lock: a socket found is a dead one.
+    """
     path = socket_path(run_path)
     listener = _listen_at(path)
     if listener is None:
         yield
         return
-    answering = asyncio.create_task(_SteeringServer(listener, run, run_path.name).answer())
+    answering = asyncio.create_task(_SteeringServer(listener, run, run_path.name, endpoints).answer())
     try:
         yield
     finally:
@@ -97,10 +106,13 @@ def _bind(listener: socket.socket, path: Path) -> None:
 
 
 class _SteeringServer:
-    def __init__(self, listener: socket.socket, run: SurveyRun, name: str) -> None:
+    def __init__(
+        self, listener: socket.socket, run: SurveyRun, name: str, endpoints: Callable[[], list[ModelEndpoint]]
+    ) -> None:
         self._listener = listener
         self._run = run
         self._name = name
+        self._endpoints = endpoints
         self._free_clients = asyncio.Semaphore(_MOST_CLIENTS)
 
     async def answer(self) -> None:
@@ -140,8 +152,7 @@ class _SteeringServer:
             retried = self._carry_out(request)
         except NotSteerable as error:
             return RefusalReply(error.message)
-        run = self._run
-        return StateReply(os.getpid(), run.concurrency, run.was_stopped, run.progress(), retried)
+        return state_reply(self._run, self._endpoints(), retried)
 
     def _carry_out(self, request: SteeringRequest) -> int:
         """Do what is asked; how many failed interviews are asked again."""
@@ -161,6 +172,26 @@ class _SteeringServer:
             case _:
                 assert_never(request)
         return 0
+
+
+def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], retried: int = 0) -> StateReply:
+    """How a run of this process stands, in a reply that is not too long."""
+    # Those that keep a run waiting first: where there are too many, the others are left out.
+    shown = sorted(endpoints, key=lambda each: each.state == "open")[:_MOST_ENDPOINTS]
+    progress = run.progress()
+    return StateReply(
+        pid=os.getpid(),
+        concurrency=run.concurrency,
+        is_stopping=run.was_stopped,
+        progress=replace(progress, notice=progress.notice[:_MOST_LETTERS]),
+        retried=retried,
+        endpoints=tuple(structs.replace(each, **_cut_texts(each)) for each in shown),
+        left_out=len(endpoints) - len(shown),
+    )
+
+
+def _cut_texts(endpoint: ModelEndpoint) -> dict[str, str]:
+    return {name: getattr(endpoint, name)[:_MOST_LETTERS] for name in ("model", "service", "reason")}
 
 
 def _has_left(connection: socket.socket) -> bool:

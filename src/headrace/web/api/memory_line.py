@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.results.stats import history_of
-from headrace.store.run_file.reader import Reader
-from headrace.web.api.run_summary import OneRun
+from headrace.web.api.run_summary import OneRun, history_at
 from headrace.web.operations import PageOperation
 from headrace.web.shown_files import ShownFiles
 
@@ -30,11 +28,7 @@ class MemoryLine(msgspec.Struct, frozen=True):
 
 
 def _memory_line(files: ShownFiles, asked: OneRun) -> MemoryLine:
-    reader = Reader(files.one(asked.run).path)
-    try:
-        points = history_of(reader)
-    finally:
-        reader.close()
+    points = history_at(files.one(asked.run))
     return MemoryLine(
         [
             MemoryPoint(

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import structs
 
+from headrace.display import counted
 from headrace.errors import HeadraceError
 from headrace.interviews.steering.run_file_status import RunFileStatus
 from headrace.store.engine_file.engine_overview import read_overview
 from headrace.store.lock import writer_of
 from headrace.store.run_file.removal import disk_bytes
+from headrace.units import format_bytes
 from headrace.web.operations import PageOperation
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
+from headrace.web.shown_texts import age, bytes_of, money, number, part_of, share
+
+
+class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """A file's figures as they are shown; empty where it does not have one."""
+
+    progress: str = ""
+    failed: str = ""
+    cost: str = ""
+    memory: str = ""
+    size: str = ""
+    changed: str = ""
 
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     """`trouble` says why a file cannot be read. Figures that a file does not have are null: an engine file has no
-    total, and only a run that goes on uses memory.
+    total, and only a run that goes on uses memory. `percent` is what is done of the total.
     """
 
     id: str
@@ -31,6 +46,8 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     budget_bytes: int | None = None
     trouble: str = ""
+    percent: int | None = None
+    texts: ListedTexts = ListedTexts()
 
 
 class FileList(msgspec.Struct, frozen=True):
@@ -46,7 +63,33 @@ class ListParameters(msgspec.Struct, frozen=True):
 
 def _run_list(files: ShownFiles, _: ListParameters) -> FileList:
     found, is_cut = files.latest()
-    return FileList([_listed(file) for file in found], is_cut)
+    return FileList([listed_file(files, file) for file in found], is_cut)
+
+
+def listed_file(files: ShownFiles, file: ShownFile) -> ListedFile:
+    changed_at = file.changed_at
+    line: ListedFile | None = files.lines.find(file.path, changed_at)
+    if line is None:
+        line = _listed(file)
+        files.lines.keep(file.path, changed_at, line)
+    return structs.replace(line, texts=_texts(line))
+
+
+def _texts(line: ListedFile) -> ListedTexts:
+    """Made for each look: how long ago something was changes by itself."""
+    if line.total is not None:
+        progress = part_of(line.done or 0, line.total)
+    else:
+        progress = "" if line.done is None else f"{counted(line.done, 'agent run')} ended"
+    has_memory = line.memory_bytes is not None and line.budget_bytes is not None
+    return ListedTexts(
+        progress=progress,
+        failed="" if line.failed is None else number(line.failed),
+        cost="" if line.cost is None else money(line.cost),
+        memory=bytes_of(line.memory_bytes or 0, line.budget_bytes or 0) if has_memory else "",
+        size=format_bytes(line.size_bytes),
+        changed=age(line.changed_at),
+    )
 
 
 def _listed(file: ShownFile) -> ListedFile:
@@ -76,6 +119,7 @@ def _run_line(file: ShownFile) -> ListedFile:
         changed_at=file.changed_at,
         done=status.stats.interviews,
         total=status.total,
+        percent=share(status.stats.interviews, status.total),
         failed=status.stats.failed,
         cost=status.stats.cost,
         memory_bytes=None if progress is None else progress.memory_bytes,

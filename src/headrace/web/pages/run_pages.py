@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from headrace.charts.memory_svg import memory_svg
 from headrace.results.plots.distributions import memory_chart
-from headrace.results.stats import history_of
-from headrace.store.run_file.reader import Reader
 from headrace.web.api.run_list import RUN_LIST
 from headrace.web.api.run_money import RUN_MONEY
-from headrace.web.api.run_summary import RUN_SUMMARY
+from headrace.web.api.run_summary import RUN_SUMMARY, history_at
 from headrace.web.html_pages import rendered, svg
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFile, ShownFiles
@@ -32,11 +30,7 @@ def _run_page(files: ShownFiles, given: dict[str, str]) -> str:
 
 
 def _memory_picture(file: ShownFile, done: int) -> str:
-    reader = Reader(file.path)
-    try:
-        points = history_of(reader)
-    finally:
-        reader.close()
+    points = history_at(file)
     return svg(memory_svg(memory_chart(points, file.path.name, done))) if points else ""
 
 

@@ -1,0 +1,57 @@
+"""Puts figures into the words that the page, its live events and the terminal show, so that each is formatted once.
+
+Pure but for `age`, which looks at the clock. Does not cover: bytes, counts and durations (headrace.units).
+"""
+
+from __future__ import annotations
+
+import time
+from math import ceil
+
+from headrace.units import format_bytes, format_count, format_short_duration
+
+_AGES_S = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+
+
+def number(value: int) -> str:
+    return f"{value:,}"
+
+
+def money(dollars: float | None) -> str:
+    return "unknown" if dollars is None else f"${dollars:,.2f}"
+
+
+def cents(dollars: float) -> str:
+    """A small amount, with as many places as it needs."""
+    return money(dollars) if dollars >= 1 or not dollars else f"${dollars:.2g}" if dollars >= 1e-4 else "< $0.0001"
+
+
+def share(part: float, whole: float) -> int:
+    """Per cent, rounded down: what is not all done is never 100."""
+    return min(100, int(100 * part / whole)) if whole else 100
+
+
+def part_of(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}"
+
+
+def bytes_of(used: int, budget: int) -> str:
+    return f"{format_bytes(used)} of {format_bytes(budget)}"
+
+
+def rate(per_s: float) -> str:
+    """A few interviews a minute are said as such."""
+    return f"{format_count(per_s)} a second" if per_s >= 1 or per_s == 0 else f"{format_count(per_s * 60)} a minute"
+
+
+def time_left(seconds: float) -> str:
+    return format_short_duration(ceil(seconds))
+
+
+def age(at: float) -> str:
+    past_s = time.time() - at
+    for unit, length_s in _AGES_S:
+        if past_s >= length_s:
+            count = int(past_s // length_s)
+            return f"{count} {unit}{'s' * (count > 1)} ago"
+    return "now"
