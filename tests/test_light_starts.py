@@ -10,7 +10,8 @@ from headrace import Model, QuestionFreeText, Survey
 
 # Given a prefix, every module below it. `headrace.cli.output` prints results, for which all of their verbs are loaded.
 FOR_RESULTS = ("headrace.results.results", "headrace.results.reading", "headrace.charts", "headrace.cli.output")
-FOR_RUNNING = ("asyncio", "ssl", "aiohttp", "headrace.models", "headrace.workers", "headrace.interviews.run")
+CALLS = ("headrace.models.endpoint", "headrace.models.limiter", "headrace.models.provider", "headrace.models.calls")
+FOR_RUNNING = ("asyncio", "ssl", "aiohttp", *CALLS, "headrace.workers", "headrace.interviews.run")
 FOR_SURVEYS = ("headrace.survey.questions", "headrace.survey.survey", "headrace.plan.job")
 _COMMAND = """
 from headrace.cli.main import main
