@@ -4,10 +4,12 @@ import datetime as dt
 import gzip
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather
@@ -139,6 +141,23 @@ def test_many_files_are_one_list(tmp_path, monkeypatch):
 def test_standard_input(text, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
     assert ScenarioList.from_file("-") == ScenarioList(ROWS)
+
+
+def test_standard_input_without_an_end_stops_where_temporary_files_cannot_grow(tmp_path):
+    program = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))\n"
+    program += "from headrace import ScenarioList; ScenarioList.from_file('-')"
+    with Path("/dev/zero").open("rb") as endless:
+        ended = subprocess.run(
+            [sys.executable, "-c", program],
+            check=False,
+            stdin=endless,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert "StorageFull: Temporary files in" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_line_takes_standard_input_and_says_how_to_read(tmp_path):

@@ -6,7 +6,6 @@ What is fetched keeps the end of its name, which tells its format. Does not cove
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import weakref
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import urlsplit
 
-from headrace.errors import ListError, MissingExtra
+from headrace.errors import ListError, MissingExtra, StorageFull
 from headrace.survey.values import Fields
 
 Source = TypeVar("Source")
@@ -87,11 +86,22 @@ def _kept(content: BinaryIO, name: str, open_file: Callable[[Path], Source]) -> 
     folder = tempfile.TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)
     try:
         path = Path(folder.name) / name
-        with path.open("wb") as copy:
-            shutil.copyfileobj(content, copy, _BLOCK_BYTES)
+        _copy(content, path)
         made = open_file(path)
     except BaseException:
         folder.cleanup()
         raise
     weakref.finalize(made, folder.cleanup)
     return made
+
+
+def _copy(content: BinaryIO, path: Path) -> None:
+    """Copy to the end, or until the disk is full: what comes through a pipe may have no end."""
+    with path.open("wb", buffering=0) as copy:
+        while block := content.read(_BLOCK_BYTES):
+            try:
+                written = 0
+                while written < len(block):
+                    written += copy.write(memoryview(block)[written:])
+            except OSError as error:
+                raise StorageFull(path.parent.parent, error.strerror or str(error), temporary=True) from None
