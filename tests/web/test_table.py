@@ -140,7 +140,7 @@ def test_a_search_that_runs_out_of_time_gives_what_it_found_and_a_cursor(
 
 
 def test_the_page_shows_how_far_a_search_came(page: RunningPage, monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: Any) -> keyset_search.KeysetFound:
+    def interrupted(*_: Any, **__: Any) -> keyset_search.KeysetFound:
         behind = keyset_search.KeysetPlace(411_999)
         return keyset_search.KeysetFound(ordinals=[3], before=None, behind=behind, read_to=411_999)
 

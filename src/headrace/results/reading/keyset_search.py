@@ -71,15 +71,22 @@ class KeysetFound(msgspec.Struct, frozen=True, kw_only=True):
     read_to: int | None = None
 
 
-def find_interviews(opened: OpenView, place: KeysetPlace, most: int, clock: QueryClock) -> KeysetFound:
-    """The next interviews of a view, at most `most`. The view has filters, and at most one sort key."""
+def find_interviews(
+    opened: OpenView, place: KeysetPlace, most: int, clock: QueryClock, *, counts_file: bool = True
+) -> KeysetFound:
+    """The next interviews of a view, at most `most`. The view has filters, and at most one sort key. With
+    `counts_file`, whoever comes to the end learns whether rows of the file are missing.
+    """
     assert opened.view.parent is None
     assert not opened.view.has_window
-    return _KeysetSearch(opened, place, most, clock).run()
+    return _KeysetSearch(opened, place, most, clock, counts_file=counts_file).run()
 
 
 class _KeysetSearch:
-    def __init__(self, opened: OpenView, place: KeysetPlace, most: int, clock: QueryClock) -> None:
+    def __init__(
+        self, opened: OpenView, place: KeysetPlace, most: int, clock: QueryClock, *, counts_file: bool
+    ) -> None:
+        self._counts_file = counts_file
         self._opened = opened
         self._place = place
         self._most = most
@@ -134,9 +141,10 @@ class _KeysetSearch:
         left_s = self._clock.left_s
         with self._opened.reader.snapshot(self._clock) as connection:
             end = range_end(connection, at, self._rows, is_back=self._is_read_back)
-            if end is None:
+            if end is None and self._counts_file:
                 check_none_is_missing(connection, self._opened.header.path)
-                return None
+        if end is None:
+            return None
         rows = rows_between(end, at) if self._is_read_back else rows_between(at + 1, end + 1)
         self._best = self._in_order([*self._best, *self._first_of(rows)])
         took_s = max(left_s - self._clock.left_s, 1e-6)

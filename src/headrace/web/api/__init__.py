@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from headrace.web.api.failure_groups import FAILURE_GROUPS
 from headrace.web.api.memory_line import MEMORY_LINE
+from headrace.web.api.one_interview import ONE_INTERVIEW
 from headrace.web.api.run_columns import RUN_COLUMNS
 from headrace.web.api.run_list import RUN_LIST
 from headrace.web.api.run_money import RUN_MONEY
@@ -21,6 +22,7 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     RUN_MONEY,
     RUN_COLUMNS,
     RUN_ROWS,
+    ONE_INTERVIEW,
     FAILURE_GROUPS,
     *STEERING.values(),
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from headrace.web.pages.failure_page import FAILURE_PAGES
 from headrace.web.pages.html_page import HtmlPage
+from headrace.web.pages.interview_page import INTERVIEW_PAGES
 from headrace.web.pages.run_pages import RUN_PAGES
 from headrace.web.pages.steering_pages import STEERING_PAGES
 from headrace.web.pages.table_page import TABLE_PAGES
 
-PAGES: tuple[HtmlPage, ...] = (*RUN_PAGES, *TABLE_PAGES, *FAILURE_PAGES, *STEERING_PAGES)
+PAGES: tuple[HtmlPage, ...] = (*RUN_PAGES, *TABLE_PAGES, *INTERVIEW_PAGES, *FAILURE_PAGES, *STEERING_PAGES)
