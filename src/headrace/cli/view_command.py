@@ -27,9 +27,19 @@ def view(
     no_steering: Annotated[
         bool, typer.Option("--no-steering", help="Only look: nothing can be paused or stopped.")
     ] = False,
+    export: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write one run's page as one HTML file instead of serving it.")
+    ] = None,
+    export_size: Annotated[str, typer.Option(metavar="SIZE", help="The most that --export writes.")] = "5MB",
 ) -> None:
     """Show runs in a browser, live."""
     from headrace.cli.terminal import say
+
+    if export is not None:
+        written = _exported(places or [], export, export_size)
+        if open_browser:
+            webbrowser.open(written.resolve().as_uri())
+        return
     from headrace.web.serving import serve
 
     def show_address(address: str) -> None:
@@ -38,3 +48,18 @@ def view(
             webbrowser.open(address)
 
     serve(places, host=host, port=port, can_steer=not no_steering, on_ready=show_address)
+
+
+def _exported(places: list[Path], path: Path, size: str) -> Path:
+    from headrace.cli.terminal import say
+    from headrace.errors import OptionError
+    from headrace.units import format_bytes, parse_bytes
+    from headrace.web.exported_page import export_page
+
+    if len(places) != 1:
+        raise OptionError("--export writes one run.", fix="Name its file: headrace view city.run --export city.html")
+    written = export_page(places[0], path, most_bytes=parse_bytes(size))
+    say(f"{written.path}: {format_bytes(written.size_bytes)}")
+    if written.left_out:
+        say(f"left out: {'; '.join(written.left_out)}")
+    return written.path

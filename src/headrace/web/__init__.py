@@ -23,6 +23,7 @@ cut; what was cut says so.
     shown_texts   figures in words; run_paces, kept_lines: what is kept between two looks at a file
     html_pages    templates, and what they may call
     page_server   routes and limits, from start to end
+    exported_page a run as one file, to hand on
     api/          the operations, one module a subject
     live/         live updates by server-sent events
     pages/        the HTML pages, one module a subject

@@ -78,10 +78,10 @@ class Visit:
     the console, scripts that fail, requests to other servers, dialogs, responses that say that something failed.
     """
 
-    def __init__(self, window: Page, shown: RunningPage) -> None:
+    def __init__(self, window: Page, origin: str) -> None:
         self.window = window
         self.trouble: list[str] = []
-        self._origin = f"http://127.0.0.1:{shown.port}"
+        self._origin = origin
         self._note_trouble()
 
     def open(self, path: str) -> None:
@@ -112,15 +112,17 @@ class Visit:
 
     def _note_strange(self, request: Request) -> None:
         parts = urlsplit(request.url)
-        if f"{parts.scheme}://{parts.netloc}" != self._origin:
+        if f"{parts.scheme}://{parts.netloc}" != self._origin and parts.scheme != "data":
             self.trouble.append(f"a request to another server: {request.url[:200]}")
 
 
 @contextmanager
-def visiting(browser: Browser, shown: RunningPage, *, scripts: bool = True) -> Iterator[Visit]:
+def visiting(browser: Browser, shown: RunningPage | str, *, scripts: bool = True) -> Iterator[Visit]:
+    """A visit of a page that is served, or of what another origin has, such as `file://`."""
+    origin = shown if isinstance(shown, str) else f"http://127.0.0.1:{shown.port}"
     context = browser.new_context(java_script_enabled=scripts)
     context.set_default_timeout(PATIENCE_MS)
     try:
-        yield Visit(context.new_page(), shown)
+        yield Visit(context.new_page(), origin)
     finally:
         context.close()

@@ -44,16 +44,21 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+def shown_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     place = tmp_path_factory.mktemp("shown")
-    _run_survey(place / "a run that ended.run")
+    run_survey(place / "a run that ended.run")
     asyncio.run(_run_agents(place / "agents.run"))
     (place / "broken.run").write_bytes(b"this is no database at all" * 200)
     with live(place, *_words(place)) as running:
         running.state_once(place / "going.run", done=20)
-        with RunningPage(place) as page:
-            ids = {file["name"]: file["id"] for file in page.api("/runs")["files"]}
-            yield Shown(page, ids["a run that ended.run"], ids["going.run"], ids["agents.run"])
+        yield place
+
+
+@pytest.fixture
+def shown(shown_files: Path) -> Iterator[Shown]:
+    with RunningPage(shown_files) as page:
+        ids = {file["name"]: file["id"] for file in page.api("/runs")["files"]}
+        yield Shown(page, ids["a run that ended.run"], ids["going.run"], ids["agents.run"])
 
 
 def _words(place: Path) -> list[str]:
@@ -65,7 +70,7 @@ def _words(place: Path) -> list[str]:
     return ["run", "s.yaml", *lists, "--model", f"test,latency_s=0.05,canned_response={_CANNED}", "-o", "going.run"]
 
 
-def _run_survey(path: Path) -> None:
+def run_survey(path: Path) -> None:
     survey = Survey(
         [
             QuestionMultipleChoice(
