@@ -27,6 +27,7 @@ cut; what was cut says so.
     api/          the operations, one module a subject
     live/         live updates by server-sent events
     pages/        the HTML pages, one module a subject
+    downloads/    what is filtered as a file: CSV, JSON lines, Parquet
     templates/    HTML for people who read without scripts
     assets/       the style sheet and our own small modules for what lives
 

@@ -15,6 +15,7 @@ import msgspec
 from headrace.errors import (
     HeadraceError,
     InvalidInput,
+    MissingExtra,
     NotRunning,
     NotSteerable,
     QueryTimeout,
@@ -75,6 +76,8 @@ def http_status(error: HeadraceError) -> int:
             return 404
         case InvalidInput():
             return 400
+        case MissingExtra():
+            return 501
         case NotRunning() | NotSteerable():
             return 409
         case QueryTimeout() | QueryTooLarge():

@@ -18,6 +18,8 @@ from aiohttp import web
 from headrace.errors import HeadraceError
 from headrace.web.access import HEADERS, Access
 from headrace.web.api import OPERATIONS
+from headrace.web.downloads.sending import PATH as DOWNLOAD_PATH
+from headrace.web.downloads.sending import Downloads
 from headrace.web.html_pages import asset, rendered
 from headrace.web.live.event_stream import follow
 from headrace.web.live.streams import STREAMS, EventStream
@@ -46,6 +48,7 @@ class PageServer:
         self._can_steer = can_steer
         self._reads = Reads()
         self._watches = Watches(self._reads)
+        self._downloads = Downloads(files)
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncGenerator[None]:
@@ -67,6 +70,7 @@ class PageServer:
         finally:
             await runner.cleanup()
             self._reads.close()
+            self._downloads.close()
 
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=_MOST_BODY_BYTES, middlewares=[self._guarded])
@@ -80,6 +84,7 @@ class PageServer:
         for page in PAGES:
             if self._can_steer or not page.steers:
                 application.router.add_route(page.method.value, page.path, self._showing(page))
+        application.router.add_get(DOWNLOAD_PATH, self._downloads.answer, allow_head=False)
         application.router.add_get("/assets/{name}", _asset)
         return application
 

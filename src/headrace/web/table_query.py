@@ -51,11 +51,15 @@ class TableQuery(msgspec.Struct, frozen=True):
         return self.sort.startswith(_DOWN)
 
     def chosen(self, catalog: Catalog) -> tuple[list[ResultColumn], bool]:
-        """The columns, and whether there are more than are given."""
-        named = _names_in(self.columns)
-        columns = catalog.expand(named) if named else catalog.first
-        most = MOST_COLUMNS if named else _MOST_FIRST
+        """The columns that a page shows, and whether there are more."""
+        columns = self.every(catalog)
+        most = MOST_COLUMNS if _names_in(self.columns) else _MOST_FIRST
         return list(columns[:most]), len(columns) > most
+
+    def every(self, catalog: Catalog) -> tuple[ResultColumn, ...]:
+        """The columns, however many."""
+        named = _names_in(self.columns)
+        return catalog.expand(named) if named else catalog.first
 
     def in_address(self, **more: str | int) -> str:
         """The query of an address that asks for the same, beginning with its question mark."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 from headrace.results.export.arrow_batches import (
     arrow_schema,
@@ -30,12 +31,14 @@ def write_parquet(path: Path, source: ColumnSource) -> Path:
     return path
 
 
-def write_row_groups(path: Path, source: ColumnSource, shapes: list[Shape]) -> None:
-    """Write the rows into a file that is there and empty. Batches are gathered: small row groups are slow to read."""
+def write_row_groups(file: Path | BinaryIO, source: ColumnSource, shapes: list[Shape]) -> None:
+    """Write the rows into a file that is there and empty, or to what is written once and never read, such as a pipe.
+    Batches are gathered: small row groups are slow to read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(path, arrow_schema(source.columns, shapes)) as writer:
+    with pq.ParquetWriter(file, arrow_schema(source.columns, shapes)) as writer:
         group: list[pa.RecordBatch] = []
         for batch in record_batches(source.columns, shapes, source.batches()):
             group.append(batch)

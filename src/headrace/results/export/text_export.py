@@ -35,13 +35,18 @@ def write_csv(path: Path, columns: list[str], batches: Iterator[Batch], *, escap
 def print_csv(file: TextIO, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> None:
     """Write rows as CSV; `escape_formulas` puts an apostrophe before texts that a spreadsheet would run as formulas."""
     write = at_terminal(file).write
+    for lines in csv_lines(columns, batches, escape_formulas=escape_formulas):
+        write(lines)
+
+
+def csv_lines(columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> Iterator[str]:
+    """A CSV file as texts: its header, then each batch; an empty batch is an empty text."""
     cells = _inert_cells if escape_formulas else _csv_cells
-    header = [[name] for name in columns]
-    for batch in chain([header], batches):
+    for batch in chain([[[name] for name in columns]], batches):
         # A line that is empty would be none: a single cell is then quoted.
         lines = map(",".join, zip(*map(cells, batch), strict=True))
         lines = (line or '""' for line in lines) if len(columns) == 1 else lines
-        write("\n".join(lines) + "\n")
+        yield "\n".join(lines) + "\n" if batch else ""
 
 
 def write_jsonl(path: Path, columns: list[str], batches: Iterator[Batch]) -> Path:
@@ -56,10 +61,18 @@ def print_jsonl(file: TextIO, columns: list[str], batches: Iterator[Batch]) -> N
 
 
 def _write_lines(write: Callable[[bytes], object], columns: list[str], batches: Iterator[Batch]) -> None:
+    for lines in jsonl_lines(columns, batches):
+        write(lines)
+
+
+def jsonl_lines(columns: list[str], batches: Iterator[Batch]) -> Iterator[bytes]:
+    """A file of JSON lines as bytes, some lines at a time; an empty batch is none."""
     for batch in batches:
         rows = zip(*batch, strict=True)
         while some := [dict(zip(columns, row, strict=True)) for row in islice(rows, _LINES_AT_ONCE)]:
-            write(_json_lines(some))
+            yield _json_lines(some)
+        if not batch:
+            yield b""
 
 
 def _json_lines(rows: list[dict[str, Any]]) -> bytes:

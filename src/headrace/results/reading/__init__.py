@@ -7,6 +7,7 @@ file_view       a view of one file with the columns that were chosen, added and 
 stages          pages of rows, checked; an order is a temporary table of ordinals on disk
 bulk_reading    batches of columns, read and checked a page at a time where all is as expected; else stages reads rows
 keyset_search   the next few interviews behind a place, within a time: a page of a table
+closed_between  batches in the order of the plan, with the file closed between two
 joining         several files read as one: `results + other`
 view_windows    slices, places from the end and the last few, of one view or several
 chosen_columns  names, rows, batches and kinds of the chosen columns, of one view or several

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from headrace.errors import HeadraceError
 from headrace.results.columns.result_column import without_group
@@ -17,7 +18,12 @@ from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
 
 _NO_ROWS = RowsPage(columns=[], rows=[], next=None, previous=None, searched_to=None, go_on=None, truncated=False)
-_FORMATS = (("csv", "CSV"), ("jsonl", "JSON lines"), ("parquet", "Parquet"))
+_DOWNLOADS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("CSV", "csv", {}),
+    ("CSV for spreadsheets (formulas are text)", "csv", {"escape_formulas": "true"}),
+    ("JSON lines", "jsonl", {}),
+    ("Parquet", "parquet", {}),
+)
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -53,7 +59,10 @@ def _table_page(files: ShownFiles, given: dict[str, str]) -> str:
         go_on=turned(page.go_on),
         everything=here,
         columns=RUN_COLUMNS.call(files, OneRun(run.id)),
-        downloads=[(label, f"/runs/{run.id}/download.{kind}{query.in_address()}") for kind, label in _FORMATS],
+        downloads=[
+            (label, f"/runs/{run.id}/download.{kind}{replace(query, sort='').in_address(**more)}")
+            for label, kind, more in _DOWNLOADS
+        ],
     )
 
 
@@ -70,13 +79,13 @@ def _answered(files: ShownFiles, given: dict[str, str]) -> tuple[RowsAsked, Rows
 def _heading(name: str, asked: RowsAsked, here: str) -> _Heading:
     order = {name: "ascending", f"-{name}": "descending"}.get(asked.sort, "none")
     sort = f"-{name}" if order == "ascending" else name
-    link = here + msgspec.structs.replace(asked.query, sort=sort).in_address(**_size(asked))
+    link = here + replace(asked.query, sort=sort).in_address(**_size(asked))
     bare = without_group(name)
     return _Heading(bare, name.removesuffix(bare).rstrip("."), link, order)
 
 
 def _shown_row(ordinal: int, status: str, cells: list[Any], run: str, asked: RowsAsked) -> dict[str, Any]:
-    link = f"/runs/{run}/interviews/{ordinal}{msgspec.structs.replace(asked.query, columns='').in_address()}"
+    link = f"/runs/{run}/interviews/{ordinal}{replace(asked.query, columns='').in_address()}"
     return {"ordinal": ordinal, "status": status, "link": link, "cells": list(map(_cell, cells))}
 
 
