@@ -204,6 +204,7 @@ def test_a_service_that_asks_for_a_pause_is_shown_in_words(page: RunningPage, pl
                 until(lambda: endpoint_state(page) == "busy", "the pause", every_s=0.05)
                 (endpoint,) = page.api(f"/runs/{only_id(page)}")["endpoints"]
                 shown = page.get(f"/runs/{only_id(page)}").body
+                measured = page.get("/metrics").body
             finally:
                 ask(path, StopRequest())
             assert isinstance(running.exception(60), Interrupted)
@@ -211,6 +212,8 @@ def test_a_service_that_asks_for_a_pause_is_shown_in_words(page: RunningPage, pl
     assert endpoint["retry_in_s"] <= 20
     assert re.fullmatch(r"paused for \d+ s: the service asked for it", endpoint["now"])
     assert re.search(r"paused for \d+ s: the service asked for it", shown)
+    assert re.search(r'headrace_endpoint_state{.*model="gpt-x",state="busy"} 1\n', measured)
+    assert re.search(r'headrace_endpoint_state{.*model="gpt-x",state="open"} 0\n', measured)
 
 
 def endpoint_state(page: RunningPage) -> str:

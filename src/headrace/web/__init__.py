@@ -22,6 +22,7 @@ cut; what was cut says so.
     table_query   which interviews, in which order, with which columns
     shown_texts   figures in words; run_paces, kept_lines: what is kept between two looks at a file
     html_pages    templates, and what they may call
+    openapi       the document of the API; metrics: figures for Prometheus
     page_server   routes and limits, from start to end
     exported_page a run as one file, to hand on
     api/          the operations, one module a subject

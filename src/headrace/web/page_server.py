@@ -24,6 +24,8 @@ from headrace.web.html_pages import asset, rendered
 from headrace.web.live.event_stream import follow
 from headrace.web.live.streams import STREAMS, EventStream
 from headrace.web.live.watches import TooManyWatch, Watches
+from headrace.web.metrics import CONTENT_TYPE, Metrics
+from headrace.web.openapi import openapi_document
 from headrace.web.operations import AnyOperation, Method, error_reply, http_status
 from headrace.web.pages import PAGES, HtmlPage
 from headrace.web.reads import Reads, TooBusy
@@ -49,6 +51,7 @@ class PageServer:
         self._reads = Reads()
         self._watches = Watches(self._reads)
         self._downloads = Downloads(files)
+        self._metrics = Metrics(files)
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncGenerator[None]:
@@ -81,6 +84,8 @@ class PageServer:
                 application.router.add_route(operation.method.value, API + operation.path, self._answering(operation))
         for stream in STREAMS:
             application.router.add_get(API + stream.path, self._following(stream))
+        application.router.add_get(f"{API}/openapi.json", self._describe)
+        application.router.add_get("/metrics", self._measure)
         for page in PAGES:
             if self._can_steer or not page.steers:
                 application.router.add_route(page.method.value, page.path, self._showing(page))
@@ -95,7 +100,7 @@ class PageServer:
         try:
             response = self._refusal(request) or await self._handled(request, handler)
         except web.HTTPException as error:
-            response = _plain(error.status, error.reason)
+            response = _refused(request, error.status, error.reason)
         except HeadraceError as error:
             response = _failed(request, error)
         return response
@@ -108,14 +113,14 @@ class PageServer:
     def _refusal(self, request: web.Request) -> web.StreamResponse | None:
         access, host = self._access, request.headers.get("Host", "")
         if not access.is_own_host(host):
-            return _plain(403, "This server is not known by that name. Open the address that it printed.")
+            return _refused(request, 403, "This server is not known by that name. Open the address that it printed.")
         origin = request.headers.get("Origin")
         if origin is not None and not access.is_own_origin(origin, host):
-            return _plain(403, "Requests of other pages are not answered.")
+            return _refused(request, 403, "Requests of other pages are not answered.")
         has_token = access.is_token(request.query.get("token", ""))
         if has_token or request.path.startswith("/assets/") or self._is_known(request):
             return None
-        return _plain(401, "Open the address that `headrace view` printed: it has the token in it.")
+        return _refused(request, 401, "Open the address that `headrace view` printed: it has the token in it.")
 
     def _is_known(self, request: web.Request) -> bool:
         if self._has_token(request):
@@ -146,7 +151,7 @@ class PageServer:
                 given |= await self._form(request)
             parameters = operation.parsed(given)
             reply = await self._reads.run(lambda: operation.call(self._files, parameters))
-            return web.Response(body=msgspec.json.encode(reply), content_type="application/json")
+            return _json(reply)
 
         return answer
 
@@ -170,6 +175,14 @@ class PageServer:
             return await follow(request, stream, self._files, self._watches)
 
         return tell
+
+    async def _describe(self, _: web.Request) -> web.StreamResponse:
+        body = openapi_document(API, can_steer=self._can_steer)
+        return web.Response(body=body, content_type="application/json")
+
+    async def _measure(self, _: web.Request) -> web.StreamResponse:
+        text = await self._reads.run(self._metrics.text)
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _end_streams(self, _: web.Application) -> None:
         self._watches.close()
@@ -201,8 +214,7 @@ async def _asset(request: web.Request) -> web.StreamResponse:
 def _failed(request: web.Request, error: HeadraceError) -> web.Response:
     status = 503 if isinstance(error, (TooBusy, TooManyWatch)) else http_status(error)
     if request.path.startswith(API):
-        body = msgspec.json.encode(error_reply(error))
-        return web.Response(body=body, status=status, content_type="application/json")
+        return _json(error_reply(error), status)
     return _html(rendered("error.html", message=error.message, fix=error.fix), status)
 
 
@@ -210,5 +222,11 @@ def _html(text: str, status: int = 200) -> web.Response:
     return web.Response(text=text, status=status, content_type="text/html")
 
 
-def _plain(status: int, text: str) -> web.Response:
+def _refused(request: web.Request, status: int, text: str) -> web.Response:
+    if request.path.startswith(API):
+        return _json(error_reply(HeadraceError(text)), status)
     return web.Response(text=f"{text}\n", status=status)
+
+
+def _json(reply: msgspec.Struct, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(reply), status=status, content_type="application/json")
