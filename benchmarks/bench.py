@@ -47,6 +47,10 @@ class Sizes:
     listed: int  # rows of a file
     pictures: int
     peer_pictures: int
+    page_run: int
+    page_clicks: int
+    live_run: int
+    live_repeats: int
 
 
 FULL = Sizes(
@@ -85,6 +89,10 @@ FULL = Sizes(
     listed=5_000_000,
     pictures=10_000,
     peer_pictures=1_000,
+    page_run=1_000_000,
+    page_clicks=5_000,
+    live_run=200_000,
+    live_repeats=5,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -122,6 +130,10 @@ QUICK = Sizes(
     listed=20_000,
     pictures=500,
     peer_pictures=500,
+    page_run=50_000,
+    page_clicks=300,
+    live_run=60_000,
+    live_repeats=1,
 )
 
 
