@@ -269,6 +269,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `embed` keeps the contents of files in prompts in the run file.
     `keep` is None where the file's own stays in force; a new file keeps everything. `aggregate` and `group_by` are the
     totals that the file keeps beside or in place of its rows (results.totals), None for those that it has.
+    `telemetry` exports the run's spans and metrics by OpenTelemetry.
     """
 
     concurrency: int | Lifted | None = None
@@ -290,6 +291,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep: str | None = None
     aggregate: Any = None
     group_by: str | tuple[str, ...] | None = None
+    telemetry: bool = False
 
     def __post_init__(self) -> None:
         self._check_kept()
@@ -300,7 +302,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
                 force_setattr(self, name, check(name, getattr(self, name)))
         for name in ("n", "limit", "sample"):
             force_setattr(self, name, _whole(name, getattr(self, name), may_be_none=True))
-        for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception", "embed"):
+        for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception", "embed", "telemetry"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -153,6 +153,9 @@ class RunFlags:
     embed: Annotated[bool, typer.Option("--embed", help="Keep the files that prompts send in the run file too.")] = (
         False
     )
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="Export spans and metrics by OpenTelemetry, as OTEL_* variables say.")
+    ] = False
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Let a file from elsewhere use this address, key or model file. Repeatable."),

@@ -82,6 +82,11 @@ class OpenChunks:
             rows += [CommittedRow(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
         return rows
 
+    def kept_questions(self, events: Iterable[Rows]) -> dict[int, frozenset[int]]:
+        """The questions that interviews with a row had answered before they were started, by ordinal."""
+        interviews = [each for event in events for each in self._open[event.id].chunk.interviews if each.kept]
+        return {each.ordinal: frozenset(record.question for record in each.kept) for each in interviews}
+
     def end(self, id: int) -> int:
         """Forget a chunk that has ended; how many of its interviews have no row."""
         return self._open.pop(id).left

@@ -16,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import HeadraceError, NotSteerable, RunFileGone
 from headrace.executor import Batch
@@ -55,6 +55,9 @@ from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
 from headrace.survey.record import DetailShape
 
+if TYPE_CHECKING:
+    from headrace.telemetry.interview_spans import InterviewSpans
+
 _READING_EVERY_S = 0.1
 _log = logging.getLogger("headrace")
 
@@ -64,7 +67,8 @@ Listener: TypeAlias = Callable[[list[CommittedRow]], None]
 class SurveyRun:
     """`listener` gets committed rows and must answer each batch with `delivered`; until then they hold permits.
 
-    `totals` get each row inside the commit that writes it. `priority` is that of its calls.
+    `totals` get each row inside the commit that writes it. `priority` is that of its calls. `telemetry` gets committed
+    rows where they are exported, and holds none of their permits.
     """
 
     def __init__(
@@ -78,8 +82,10 @@ class SurveyRun:
         listener: Listener | None,
         totals: RunTotals | None = None,
         priority: Priority = Priority.NORMAL,
+        telemetry: InterviewSpans | None = None,
     ) -> None:
         self._job = job
+        self._telemetry = telemetry
         self._priority = priority
         self._file = file
         self._writer = writer
@@ -252,6 +258,8 @@ class SurveyRun:
             self._executor.ack(batch.upto)
             if row_batches:
                 self._note_rows(row_batches)
+                if self._telemetry is not None:
+                    self._telemetry.take(row_batches, self._chunks.kept_questions(rows))
                 self._deliver(rows)
             self._end_chunks(events)
             self._note_endpoint_states(batch)
@@ -273,7 +281,9 @@ class SurveyRun:
                 return DetailShape.SLIM
             case Keep.NOTHING:
                 is_used = self._listener is not None or (self._totals is not None and self._totals.needs_detail)
-                return DetailShape.WHOLE if is_used else DetailShape.OF_FAILED
+                if is_used:
+                    return DetailShape.WHOLE
+                return DetailShape.OF_FAILED if self._telemetry is None else self._telemetry.needed_details
 
     async def _watch(self, on_progress: Callable[[Progress], None]) -> None:
         while True:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.errors import OptionError, RunFileBusy, Spelled, spelled
 from headrace.interviews.contract import InterviewExecutor
@@ -40,6 +40,9 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
+
+if TYPE_CHECKING:
+    from headrace.telemetry.interview_spans import InterviewSpans
 
 
 class SessionHost(Protocol):
@@ -94,6 +97,8 @@ class Session:
         check_priced(job, self.permissions.budgets)
         self._totals = AskedTotals.of(options, self.permissions.keeping, self.path)
         self._totals.check(job, is_heard=is_heard)
+        if options.telemetry:
+            _check_telemetry()
 
     async def run(self, host: SessionHost) -> RunScope:
         """Return when the plan is complete, with the interviews that were asked for; raise what keeps it from that.
@@ -107,24 +112,34 @@ class Session:
                 with closing(WriterThread(file.live)) as writer:
                     executor = host.executor(cache)
                     totals = self._totals.begin(self.job, file)
-                    run = SurveyRun(
-                        self.job,
-                        file,
-                        writer,
-                        self.options,
-                        host.memory,
-                        executor,
-                        host.listener,
-                        totals,
-                        host.priority,
-                    )
-                    await self._run_noted(run, file, host)
+                    async with self._telemetry(file) as telemetry:
+                        run = SurveyRun(
+                            self.job,
+                            file,
+                            writer,
+                            self.options,
+                            host.memory,
+                            executor,
+                            host.listener,
+                            totals,
+                            host.priority,
+                            telemetry,
+                        )
+                        await self._run_noted(run, file, host)
         finally:
             file.close()
         progress = run.progress()
         if not progress.is_over:
             raise host.stopped(progress) if run.was_stopped else run.why_incomplete()
         return run.portion.scope
+
+    def _telemetry(self, file: RunFile) -> AbstractAsyncContextManager[InterviewSpans | None]:
+        """Around the run, where it is exported; loaded where that is asked for."""
+        if not self.options.telemetry:
+            return nullcontext()
+        from headrace.telemetry.interview_spans import interview_spans
+
+        return interview_spans(self.job, self.path, file.dictionary)
 
     def _open(self, host: SessionHost) -> RunFile:
         budget_bytes, wanted = host.memory.limits.budget_bytes, self._totals.wanted
@@ -168,6 +183,12 @@ def path_of_run(job: Job, path: str | Path | None, options: RunOptions) -> Path:
     job.check()
     # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
     return (Path(path) if path is not None else default_path(job)).expanduser().resolve()
+
+
+def _check_telemetry() -> None:
+    from headrace.telemetry.otel_export import check_installed
+
+    check_installed()
 
 
 def survey_workers_module() -> Any:

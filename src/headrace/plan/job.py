@@ -214,6 +214,7 @@ class Job(HostedVerbs):
             aggregate          totals that are right after a kill too: {"mean": "mean(answer.rating)"}, or an object
                                with add(result), encode() and decode(state); results.aggregate() reads them
             group_by           the columns by which those texts are grouped: "agent.city"
+            telemetry          True exports spans and metrics by OpenTelemetry; prompts and answers stay here
 
         The others are EDSL's: `memory_threshold` is `memory`, `max_concurrency` is `concurrency`,
         `raise_validation_errors` is `stop_on_exception`; the rest has no effect, and says so once.

