@@ -65,8 +65,9 @@ class ConversationTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """`started_at` is in seconds since 1970. `withheld` where texts were left out because they were not asked for;
-    `has_texts` is false where the file keeps neither prompts nor raw responses.
+    """`model` has its number behind its name where several are called so. `started_at` is in seconds since 1970.
+    `withheld` where texts were left out because they were not asked for; `has_texts` is false where the file keeps
+    neither prompts nor raw responses.
     """
 
     ordinal: int
@@ -111,7 +112,7 @@ def conversation_of(view: FileView, result: Result, *, with_text: bool) -> Conve
         ordinal=ordinal,
         iteration=result.iteration,
         status=result.status,
-        model=cut_text(result.model.name, _SHORTEST).value,
+        model=model_label(file.header, next(n for n, each in enumerate(file.header.models) if each is result.model)),
         service=cut_text(result.model.service_name, _SHORTEST).value,
         parameters={name: _parameter(result, name) for name in result.model.parameters},
         started_at=detail.started_at,
@@ -121,6 +122,13 @@ def conversation_of(view: FileView, result: Result, *, with_text: bool) -> Conve
         withheld=not with_text,
         truncated=is_cut or len(result.answer) > MOST_TURNS,
     )
+
+
+def model_label(header: RunHeader, place: int) -> str:
+    """A model's name; models that differ in their parameters alone are told apart by their number."""
+    name = header.models[place].name
+    is_alone = sum(each.name == name for each in header.models) == 1
+    return cut_text(name, _SHORTEST).value + ("" if is_alone else f" (model {place + 1})")
 
 
 class _Writing:

@@ -19,7 +19,7 @@ from headrace.results.result import Result
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.survey.values import Fields
-from headrace.web.api.conversation import Conversation, conversation_of
+from headrace.web.api.conversation import Conversation, conversation_of, model_label
 from headrace.web.api.run_rows import RowsAsked
 from headrace.web.cells import cut_value
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
@@ -136,9 +136,8 @@ def _twins(view: FileView, ordinal: int) -> tuple[list[TwinInterview], bool]:
     found = dict(islice(_places_beside(plan, ordinal), _MOST_OTHERS + 1))
     kept = list(found)[:_MOST_OTHERS]
     statuses = {each: status for each, (status,) in view.opened().at_each(kept, [STATUS], QueryClock(READ_TIMEOUT_S))}
-    names = [model.name for model in header.models]
     return [
-        TwinInterview(each, _model_name(names, found[each].model), found[each].iteration, statuses.get(each))
+        TwinInterview(each, model_label(header, found[each].model), found[each].iteration, statuses.get(each))
         for each in kept
     ], len(found) > _MOST_OTHERS
 
@@ -150,12 +149,6 @@ def _places_beside(plan: Plan, ordinal: int) -> Iterator[tuple[int, Coordinates]
         place = Coordinates(iteration, own.agent, own.scenario, model)
         if place != own:
             yield plan.ordinal(place), place
-
-
-def _model_name(names: list[str], place: int) -> str:
-    """A model's name; models that differ in their parameters alone are told apart by their number."""
-    name = names[place][:_LONGEST_FIELD]
-    return name if names.count(names[place]) == 1 else f"{name} (model {place + 1})"
 
 
 # --- the table

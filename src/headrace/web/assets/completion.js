@@ -51,7 +51,8 @@ function complete(input, load) {
     if (begun !== word().trim().toLowerCase()) return;
     const known = [...columns.map((column) => written(column.name, isExpression)), ...(isExpression ? functions.map((name) => `${name}(`) : [])];
     const found = known.filter((name) => name.toLowerCase().includes(begun) && name.toLowerCase() !== begun);
-    found.sort((one, other) => !one.toLowerCase().startsWith(begun) - !other.toLowerCase().startsWith(begun));
+    const rank = (name) => (name.toLowerCase().startsWith(begun) ? 0 : 1000) + name.length;
+    found.sort((one, other) => rank(one) - rank(other));
     list.replaceChildren(...found.slice(0, MOST).map(option));
     list.hidden = !found.length;
     input.setAttribute("aria-expanded", String(!!found.length));

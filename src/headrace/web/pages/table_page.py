@@ -18,6 +18,7 @@ from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
 
 _NO_ROWS = RowsPage(columns=[], rows=[], next=None, previous=None, searched_to=None, go_on=None, truncated=False)
+_LAST_FIRST = "-interview.ordinal"
 _DOWNLOADS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("CSV", "csv", {}),
     ("CSV for spreadsheets (formulas are text)", "csv", {"escape_formulas": "true"}),
@@ -51,6 +52,7 @@ def _table_page(files: ShownFiles, given: dict[str, str]) -> str:
         limit=asked.limit,
         trouble=trouble,
         page=page,
+        number=_number_heading(asked, here),
         headings=[_heading(name, asked, here) for name in page.columns],
         rows=[_shown_row(row.ordinal, row.status, row.cells, run.id, asked) for row in page.rows],
         next=turned(page.next),
@@ -82,6 +84,14 @@ def _heading(name: str, asked: RowsAsked, here: str) -> _Heading:
     link = here + replace(asked.query, sort=sort).in_address(**_size(asked))
     bare = without_group(name)
     return _Heading(bare, name.removesuffix(bare).rstrip("."), link, order)
+
+
+def _number_heading(asked: RowsAsked, here: str) -> _Heading:
+    """The head of the interviews' numbers: the order of the plan, or from its end."""
+    is_down = asked.sort == _LAST_FIRST
+    link = here + replace(asked.query, sort="" if is_down else _LAST_FIRST).in_address(**_size(asked))
+    order = "descending" if is_down else "none" if asked.sort else "ascending"
+    return _Heading("#", "", link, order)
 
 
 def _shown_row(ordinal: int, status: str, cells: list[Any], run: str, asked: RowsAsked) -> dict[str, Any]:
