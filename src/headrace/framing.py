@@ -1,7 +1,7 @@
 """Messages on a stream socket: each one is four bytes of length, most significant first, and then its body.
 
-One format for every socket of this project: controller, warden and workers (workers.wire), a run and the terminal that
-steers it (interviews.steering), and the process of a local model (models.protocols.local_process).
+One format for every socket of this project: controller, warden and workers (workers.wire), the holder of a file and
+who steers it (store.holder_socket), and the process of a local model (models.protocols.local_process).
 
     writing    framed(body)             bytes to send
                with_header(buffer)      the same for a body that was encoded behind room for the header: no copy

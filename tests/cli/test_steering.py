@@ -17,8 +17,8 @@ from headrace.interviews.steering.messages import (
     StateRequest,
     StopRequest,
     TuneRequest,
-    encoded,
 )
+from headrace.store.holder_socket.socket_address import encoded
 from tests.cli.forked import Forks, headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until

@@ -4,6 +4,7 @@
     driver       hands events to the scheduler          executor         runs attempts, reports their events
     runs         agent runs in RAM                      answers          what runs are given, when they have their turn
     listeners    callers who wait for a run
+    emitted      the latest events of `ctx.emit`
     kinds        functions by name                      log              what the engine did and why
     clock        the engine's time, for waits on disk   gauge            memory of the process tree
 
@@ -29,6 +30,7 @@ from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.held_answers import HeldAnswers
 from headrace.agents.engine.live_runs import Listeners, LiveRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.steering.latest_emitted import LatestEmitted
 from headrace.agents.task import TaskKind
 from headrace.errors import StorageFull
 from headrace.memory.gauge import TreeGauge
@@ -50,6 +52,7 @@ class EngineParts(msgspec.Struct, frozen=True, kw_only=True):
     answers: HeldAnswers
     runs: LiveRuns
     listeners: Listeners
+    emitted: LatestEmitted
     kinds: dict[str, TaskKind]
     log: EventLog
     clock: LastingClock

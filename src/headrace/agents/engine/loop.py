@@ -60,6 +60,8 @@ from headrace.agents.scheduler.events import (
     Tick,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.agents.steering.engine_server import EngineAnswers
+from headrace.agents.steering.latest_emitted import LatestEmitted
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
 from headrace.errors import EngineClosed, HeadraceError
@@ -130,6 +132,7 @@ class EngineLoop:
             answers=self._answers,
             runs=self._runs,
             listeners=self._listeners,
+            emitted=LatestEmitted(),
             kinds=self.kinds,
             log=self._log,
             clock=self._clock,
@@ -140,6 +143,7 @@ class EngineLoop:
         self._run_commands = RunCommands(parts, self._run_events.requests)
         self.backlog = Backlog(parts, self._run_commands)
         self.requests = CallerRequests(parts, self._run_commands, self._run_events, self.backlog)
+        self._outside = EngineAnswers(parts, self.requests, self.status)
         self.heartbeats = EngineHeartbeats(parts, HOST, self._calls, self._threads, spools)
         self._memory = EngineMemory(parts, workers, HOST, self._shrink_caches)
         self._memory.recall_sizes()
@@ -170,9 +174,10 @@ class EngineLoop:
             self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck, stuck_file(self._file.path))
             await self._outlive_former_workers()
             self._begin()
-            closing = asyncio.create_task(self._closing.wait())
-            ended, _ = await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
-            closing.cancel()
+            async with self._outside.steerable():
+                closing = asyncio.create_task(self._closing.wait())
+                ended, _ = await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
+                closing.cancel()
             for task in ended:
                 task.result()
             await self._park_everything(writing)
@@ -291,6 +296,7 @@ class EngineLoop:
         now_s = time.monotonic()
         return status_of(
             snapshot=self._driver.scheduler.snapshot(now_s),
+            runs=self._runs.by_id,
             queue_depth=self._options.queue.queue_depth,
             unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),

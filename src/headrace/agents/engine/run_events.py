@@ -160,6 +160,8 @@ class RunEvents:
 
     def _emitted(self, run: LiveRun | None, payload: bytes) -> None:
         """Callers have no handle of a child: those who listen to its parent get its events too."""
+        if run is not None:
+            self._parts.emitted.keep(time.time(), run.id, payload)
         while run is not None:
             self._parts.listeners.emitted(run.id, payload)
             run = self._runs.by_id.get(run.parent) if run.parent is not None else None

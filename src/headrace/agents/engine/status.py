@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace.agents.engine.heartbeat_calls import Heartbeat
-from headrace.agents.scheduler.snapshot import FirstInLine, Lacks, Snapshot
+from headrace.agents.scheduler.snapshot import FirstInLine, Lacks, RunShown, Snapshot
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.engine_file.engine_surveys import SurveyRow, SurveyState
 from headrace.units import format_bytes
+
+if TYPE_CHECKING:  # whoever only reads a status from another process needs neither
+    from headrace.agents.engine.heartbeat_calls import Heartbeat
+    from headrace.agents.engine.live_runs import LiveRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,25 @@ class SurveyStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunInSlot:
+    """A run that occupies a slot, or shares that of its parent. `is_waiting`: for a model, a program or a child, and
+    its slot is free for others meanwhile. `memory_bytes` and `reserved_bytes` are those of the slot.
+    """
+
+    run: int
+    name: str
+    kind: str
+    priority: str
+    attempt: int
+    host: str
+    memory_bytes: int
+    reserved_bytes: int
+    is_alone: bool
+    is_waiting: bool
+    is_stopping: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStatus:
     """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
 
@@ -82,6 +105,8 @@ class EngineStatus:
     `surveys` are the latest that this file remembers, at most a hundred.
 
     `endpoints` are the models that were called, each with its state, since when and why, and how many calls wait.
+
+    `slots` is how many there are, and `in_slots` what runs in them: at most a hundred runs.
     """
 
     waiting: dict[str, int]
@@ -103,6 +128,8 @@ class EngineStatus:
     endpoints: tuple[ModelEndpoint, ...] = ()
     surveys: tuple[SurveyStatus, ...] = ()
     waiting_for: str = ""
+    slots: int = 0
+    in_slots: tuple[RunInSlot, ...] = ()
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
@@ -124,6 +151,7 @@ class EngineStatus:
 def status_of(
     *,
     snapshot: Snapshot,
+    runs: Mapping[int, LiveRun],
     queue_depth: int,
     unfinished: dict[tuple[str, str], int],
     kinds: set[str],
@@ -178,6 +206,25 @@ def status_of(
             for row in surveys
         ),
         waiting_for=_waiting_for(snapshot.first_in_line),
+        slots=sum(host.slots for host in snapshot.hosts),
+        in_slots=tuple(_in_slot(shown, runs) for shown in snapshot.running),
+    )
+
+
+def _in_slot(shown: RunShown, runs: Mapping[int, LiveRun]) -> RunInSlot:
+    live = runs.get(shown.id)
+    return RunInSlot(
+        run=shown.id,
+        name=shown.kind if live is None else live.name,
+        kind=shown.kind,
+        priority=shown.priority.name,
+        attempt=shown.epoch,
+        host=shown.host,
+        memory_bytes=shown.in_use_bytes,
+        reserved_bytes=shown.reserved_bytes,
+        is_alone=shown.is_alone,
+        is_waiting=shown.is_waiting,
+        is_stopping=shown.is_stopping,
     )
 
 

@@ -1,37 +1,20 @@
-"""The requests and replies that steer a run from another process, and the socket they travel through.
+"""The requests and replies that steer a run from another process.
 
-    <run file>.sock     a Unix socket beside the run file, mode 0600, there while the run goes on
-    a message           a frame (headrace.framing) with a msgpack body
-    an exchange         one request, one reply; then the connection is closed
-
-Does not cover: answering (interviews.steering.server), or asking (interviews.steering.client).
+Does not cover: the socket they travel through (store.holder_socket), answering (interviews.steering.server), or asking
+(interviews.steering.client).
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import struct
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from headrace.framing import framed
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
 
-# A client waits longer than it takes to close the connections of silent clients before it.
-ANSWER_WITHIN_S = 5.0
-SERVE_WITHIN_S = 2.0
 MOST_REQUEST_BYTES = 1_000
 MOST_REPLY_BYTES = 64_000
-# A socket's address has room for 108 bytes on Linux and 104 on macOS, the closing zero among them.
-_MOST_ADDRESS_BYTES = 103
-_CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 class StateRequest(msgspec.Struct, frozen=True, tag="state"):
@@ -75,41 +58,3 @@ class StateReply(msgspec.Struct, frozen=True, tag="run"):
     retried: int = 0
     endpoints: tuple[ModelEndpoint, ...] = ()
     left_out: int = 0
-
-
-class RefusalReply(msgspec.Struct, frozen=True, tag="refused"):
-    """The request made no sense, or came too late."""
-
-    reason: str
-
-
-SteeringReply: TypeAlias = StateReply | RefusalReply
-
-
-def encoded(message: SteeringRequest | SteeringReply) -> bytes:
-    """Return the frame that carries a message."""
-    return framed(msgspec.msgpack.encode(message))
-
-
-def socket_path(run_path: Path) -> Path:
-    return run_path.with_name(run_path.name + ".sock")
-
-
-@contextmanager
-def short_name(path: Path) -> Generator[Path]:
-    """A path to the same file that a socket's address has room for, with two bytes to spare."""
-    if len(os.fsencode(path)) + 2 <= _MOST_ADDRESS_BYTES:
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:
-        link = Path(directory) / "s"
-        link.symlink_to(path)
-        yield link
-
-
-def is_same_user(connection: socket.socket) -> bool:
-    """Whether our own user is at the other end. Where the system does not say, the socket's mode has to do."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return True
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(credentials)[1] == os.geteuid()
