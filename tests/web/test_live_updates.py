@@ -16,10 +16,11 @@ import pytest
 from headrace import Model, QuestionFreeText, ScenarioList, Survey
 from headrace.errors import Interrupted
 from headrace.interviews.steering.client import ask
-from headrace.interviews.steering.messages import MOST_REPLY_BYTES, StopRequest, encoded
+from headrace.interviews.steering.messages import MOST_REPLY_BYTES, StopRequest
 from headrace.interviews.steering.server import state_reply
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
+from headrace.store.holder_socket.socket_address import encoded
 from headrace.web.live import watches as watches_module
 from headrace.web.live.watches import Watches
 from headrace.web.reads import Reads

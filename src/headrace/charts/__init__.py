@@ -5,6 +5,7 @@
     svg_parts      elements of SVG with every text escaped; colours for light and dark
     bar_svg        bars and histograms, one panel a group
     memory_svg     memory over time against its budget, with levels and events
+    step_svg       the steps of an agent run on a time line
     bar_text       bars and histograms in letters, as wide as it is asked for
     memory_text    memory in letters
 

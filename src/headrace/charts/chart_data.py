@@ -76,8 +76,11 @@ class MemoryMark(msgspec.Struct, frozen=True):
 
 
 class MemoryEvent(msgspec.Struct, frozen=True):
+    """`why` is shown where a reader points at its mark."""
+
     second: float
     what: str
+    why: str = ""
 
 
 class MemoryChart(msgspec.Struct, frozen=True, kw_only=True):

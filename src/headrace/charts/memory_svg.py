@@ -136,6 +136,11 @@ def _events(chart: MemoryChart, x: Scale, y: float) -> Iterator[list[str]]:
     kinds = list(dict.fromkeys(event.what for event in chart.events))[:_MOST_KINDS]
     for row, kind in enumerate(kinds):
         colour, at = ("none", "preempt", "failed", "value", "shrink", "other")[row % 6], y + 16 * row
-        moments = [x(event.second) for event in chart.events if event.what == kind][:_MOST_EVENTS]
+        moments = [event for event in chart.events if event.what == kind][:_MOST_EVENTS]
         label = text(WIDTH - _RIGHT + 8, at + 10, fitted(kind, _RIGHT - 12), "text")
-        yield [*(line(each, at, each, at + 11, colour, stroke_width=1.5) for each in moments), label]
+        yield [*(_moment(x(each.second), at, each.why, colour) for each in moments), label]
+
+
+def _moment(x: float, y: float, why: str, colour: str) -> str:
+    tip = element("title", escaped(why)) if why else ""
+    return element("line", tip, x1=x, y1=y, x2=x, y2=y + 11, stroke_width=1.5, **stroked(colour))

@@ -3,7 +3,7 @@
     browser ──HTTP──► server (aiohttp) ── access: host, origin, token ──► an operation
                                                                             │  in one of a few threads, 1 s of reading
                           run file, engine file ◄── read, page by page ─────┤
-                          the run's socket      ◄── steer ──────────────────┘
+                          the holder's socket   ◄── steer ──────────────────┘
 
 The page has nothing that a run needs: it reads files as any other reader does and asks a run through its socket. Its
 load, memory and death cost a run nothing.
@@ -21,6 +21,7 @@ cut; what was cut says so.
     cells         values on their way out: cut, and without a model's words unasked
     table_query   which interviews, in which order, with which columns
     shown_texts   figures in words; run_paces, kept_lines: what is kept between two looks at a file
+    engine_pictures  an engine's memory line and a run's steps, from replies
     html_pages    templates, and what they may call
     openapi       the document of the API; metrics: figures for Prometheus
     page_server   routes and limits, from start to end

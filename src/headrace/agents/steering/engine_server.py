@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, assert_never
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _EVENT = "steered"
 _END_WITHIN_S, _LOOK_EVERY_S = 1.0, 0.02
+_SERVE_WITHIN_S = 4.0  # what a run is told is committed first; less than a client waits
 
 _requests: msgspec.msgpack.Decoder[EngineRequest] = msgspec.msgpack.Decoder(EngineRequest)
 
@@ -58,7 +60,7 @@ class EngineAnswers:
 
     def steerable(self) -> AbstractAsyncContextManager[None]:
         """While the block runs, the engine can be steered. It holds its file's lock."""
-        return answering(self._parts.file.path, _requests, self.answer, MOST_REQUEST_BYTES)
+        return answering(self._parts.file.path, _requests, self.answer, MOST_REQUEST_BYTES, _SERVE_WITHIN_S)
 
     async def answer(self, request: EngineRequest) -> EngineAnswer | RefusalReply:
         try:
@@ -112,9 +114,8 @@ class EngineAnswers:
         return AgentRunReply(row.id, row.state.value)
 
     async def _ended(self, row: RunRow) -> RunRow:
-        for _ in range(int(_END_WITHIN_S / _LOOK_EVERY_S)):
-            if row.state.is_final:
-                break
+        give_up_s = time.monotonic() + _END_WITHIN_S
+        while not row.state.is_final and time.monotonic() < give_up_s:
             await asyncio.sleep(_LOOK_EVERY_S)
             row = await self._requests.row(row.id)
         return row

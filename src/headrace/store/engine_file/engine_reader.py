@@ -30,6 +30,11 @@ class EngineReader(ValueReader):
         with translated_errors(self.path):
             return read_history(self._connection, self.path)
 
+    def counts_preemptions(self) -> bool:
+        """Whether its runs have the column: an older version made none, and an engine adds it."""
+        made = self.one(str, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'runs'") or ""
+        return " preempted " in made
+
     def peak_memory_bytes(self) -> int | None:
         with translated_errors(self.path), decoding(self.path, "its memory history"):
             return highest_memory_bytes(self._connection)

@@ -61,6 +61,12 @@ class RequestClient(Generic[Reply]):
         connection.sendall(encoded(request))
         try:
             return self.replies.decode(receive(connection, self.most_reply_bytes))
+        except ConnectionError:  # it was there, and has given up or ended
+            raise NotSteerable(
+                f"The {self.holder} of {path} took the request and did not say in time what came of it.",
+                path=path,
+                fix="It may be very busy, or ending: look how it stands before you ask again.",
+            ) from None
         except (BadFrame, msgspec.DecodeError) as error:
             raise NotSteerable(
                 f"The {self.holder} of {path} answers in a way that is not known here ({error}).",

@@ -41,6 +41,7 @@ async def answering(
     requests: msgspec.msgpack.Decoder[Request],
     answer: Callable[[Request], Awaitable[msgspec.Struct]],
     most_request_bytes: int,
+    serve_within_s: float = SERVE_WITHIN_S,
 ) -> AsyncGenerator[None]:
     """While the block runs, requests to the holder of this file get an answer. The caller holds the file's lock: a
     socket found is a dead one.
@@ -49,7 +50,8 @@ async def answering(
     if listener is None:
         yield
         return
-    served = asyncio.create_task(_RequestServer(listener, requests, answer, most_request_bytes).serve())
+    server = _RequestServer(listener, requests, answer, most_request_bytes, serve_within_s)
+    served = asyncio.create_task(server.serve())
     try:
         yield
     finally:
@@ -94,11 +96,13 @@ class _RequestServer(Generic[Request]):
         requests: msgspec.msgpack.Decoder[Request],
         answer: Callable[[Request], Awaitable[msgspec.Struct]],
         most_request_bytes: int,
+        serve_within_s: float,
     ) -> None:
         self._listener = listener
         self._requests = requests
         self._answer = answer
         self._most_request_bytes = most_request_bytes
+        self._serve_within_s = serve_within_s
         self._free_clients = asyncio.Semaphore(_MOST_CLIENTS)
 
     async def serve(self) -> None:
@@ -118,7 +122,7 @@ class _RequestServer(Generic[Request]):
     async def _serve(self, connection: socket.socket) -> None:
         try:
             with connection, suppress(OSError):  # it is gone, or out of time
-                async with asyncio.timeout(SERVE_WITHIN_S):
+                async with asyncio.timeout(self._serve_within_s):
                     if is_same_user(connection):
                         reply = await self._reply_to(connection)
                         await asyncio.get_running_loop().sock_sendall(connection, encoded(reply))

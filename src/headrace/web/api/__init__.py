@@ -4,6 +4,10 @@ from this list.
 
 from __future__ import annotations
 
+from headrace.web.api.agent_runs import AGENT_RUN, AGENT_RUNS, EMITTED
+from headrace.web.api.engine_events import ENGINE_EVENTS, ENGINE_MEMORY
+from headrace.web.api.engine_steering import ENGINE_STEERING
+from headrace.web.api.engine_summary import ENGINE_SUMMARY
 from headrace.web.api.failure_groups import FAILURE_GROUPS
 from headrace.web.api.memory_line import MEMORY_LINE
 from headrace.web.api.one_interview import ONE_INTERVIEW
@@ -25,4 +29,11 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     ONE_INTERVIEW,
     FAILURE_GROUPS,
     *STEERING.values(),
+    ENGINE_SUMMARY,
+    ENGINE_MEMORY,
+    ENGINE_EVENTS,
+    AGENT_RUNS,
+    AGENT_RUN,
+    EMITTED,
+    *ENGINE_STEERING.values(),
 )

@@ -1,0 +1,163 @@
+"""Agent runs, their steps and the engine's events, page by page, for whoever looks at an engine file from outside.
+
+Every list is bounded and every text is cut here, in SQL: a name, an error or a result may be large. Does not cover: an
+engine's own reads (runs, steps, notes).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from headrace.priority import Priority
+from headrace.store.engine_file.engine_reader import EngineReader
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.engine_values import Count, Id
+from headrace.survey.values import SqlValue
+
+MOST_LETTERS = 300  # of a name or of an error in a list
+_MOST_ERROR_LETTERS = 8_000  # of one run's error, which may hold a traceback
+_MOST_STEP_LETTERS = 200
+_HIGHEST = 1 << 62
+_Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+_RunTypes: TypeAlias = tuple[
+    Id, Id | None, str, str, Priority, RunState, Count, Count, Count, Count, str, _Moment, _Moment | None
+]
+
+
+class AgentRunRow(msgspec.Struct, frozen=True):
+    """One agent run. `attempts` counts starts, `deaths` the lost workers that count against it, `failures` the failed
+    attempts; `error` is why it failed, or the step that is undecided.
+    """
+
+    id: int
+    parent: int | None
+    name: str
+    kind: str
+    priority: Priority
+    state: RunState
+    attempts: int
+    preempted: int
+    deaths: int
+    failures: int
+    error: str
+    submitted_at: float
+    ended_at: float | None
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """One step. `started_at` is known of side effects only; `finished_at` is None where one has started and not
+    finished.
+    """
+
+    name: str
+    has_side_effect: bool
+    started_at: float | None
+    finished_at: float | None
+    result_bytes: int
+
+
+class EventLine(msgspec.Struct, frozen=True):
+    """One event of an engine; `reading` is the memory reading behind it, as JSON."""
+
+    id: int
+    at: float
+    run: int | None
+    what: str
+    reason: str
+    reading: str | None
+
+
+class Checkpointed(msgspec.Struct, frozen=True):
+    number: int
+    made_at: float | None
+
+
+def agent_runs(reader: EngineReader, states: tuple[RunState, ...], before: int | None, most: int) -> list[AgentRunRow]:
+    """At most `most` runs below an id, the latest first, in any of these states."""
+    where = f"WHERE id < ? AND state IN ({', '.join('?' * len(states))}) ORDER BY id DESC LIMIT ?"
+    return _run_rows(reader, where, (before or _HIGHEST, *(state.value for state in states), most))
+
+
+def agent_run(reader: EngineReader, run: int) -> AgentRunRow | None:
+    return next(iter(_run_rows(reader, "WHERE id = ?", (run,), _MOST_ERROR_LETTERS)), None)
+
+
+def children_of(reader: EngineReader, run: int, most: int) -> list[AgentRunRow]:
+    """The latest children of a run that were not detached from it. A child is younger than its parent."""
+    return _run_rows(reader, "WHERE id > ? AND parent = ? ORDER BY id DESC LIMIT ?", (run, run, most))
+
+
+def _run_rows(
+    reader: EngineReader, where: str, values: tuple[SqlValue, ...], error_letters: int = MOST_LETTERS
+) -> list[AgentRunRow]:
+    # A file that no newer engine has opened yet does not count preemptions.
+    preempted = "preempted" if reader.counts_preemptions() else "0"
+    sql = (
+        f"SELECT id, parent, substr(name, 1, {MOST_LETTERS}), substr(kind, 1, {MOST_LETTERS}), priority, state, epoch,"
+        f" {preempted}, deaths, failures, substr(error, 1, {error_letters}), submitted_at, ended_at FROM runs {where}"
+    )
+    return [AgentRunRow(*row) for row in reader.rows(_RunTypes, sql, values)]
+
+
+def latest_steps(reader: EngineReader, run: int, most: int) -> list[StepRow]:
+    """The latest steps of a run, oldest first."""
+    sql = (
+        f"SELECT substr(name, 1, {_MOST_STEP_LETTERS}), has_side_effect, started_at, finished_at,"
+        " coalesce(length(result), (SELECT length(data) FROM blobs WHERE blobs.id = steps.blob), 0)"
+        " FROM steps WHERE run = ? ORDER BY coalesce(finished_at, started_at) DESC LIMIT ?"
+    )
+    types = tuple[str, Count, _Moment | None, _Moment | None, Count]
+    found = reader.rows(types, sql, (run, most))
+    return [
+        StepRow(name, bool(effect), started_at, finished_at, size)
+        for name, effect, started_at, finished_at, size in found
+    ][::-1]
+
+
+def events_before(
+    reader: EngineReader, *, run: int | None = None, what: tuple[str, ...] = (), before: int | None = None, most: int
+) -> list[EventLine]:
+    """The latest events below an id, the latest first: of one run, or of these kinds, where that is asked for."""
+    conditions, values = ["id < ?"], [before or _HIGHEST]
+    bindings: list[SqlValue] = [*values]
+    if run is not None:
+        conditions.append("run = ?")
+        bindings.append(run)
+    if what:
+        conditions.append(f"what IN ({', '.join('?' * len(what))})")
+        bindings.extend(what)
+    sql = (
+        f"SELECT id, at, run, substr(what, 1, {MOST_LETTERS}), substr(reason, 1, {MOST_LETTERS * 4}),"
+        f" substr(reading, 1, {MOST_LETTERS}) FROM events WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"
+    )
+    types = tuple[Id, _Moment, Count | None, str, str, str | None]
+    return [EventLine(*row) for row in reader.rows(types, sql, (*bindings, most))]
+
+
+def checkpoint_of(reader: EngineReader, run: int) -> Checkpointed | None:
+    sql = "SELECT number, made_at FROM checkpoints WHERE run = ?"
+    return next((Checkpointed(*row) for row in reader.rows(tuple[Count, _Moment | None], sql, (run,))), None)
+
+
+def waiting_messages(reader: EngineReader, run: int) -> int:
+    """How many messages a run has not received."""
+    return reader.one(Count, "SELECT count(*) FROM messages WHERE run = ?", (run,)) or 0
+
+
+def kept_texts(reader: EngineReader, run: int, most_bytes: int) -> dict[str, str]:
+    """The arguments, the result and the last checkpoint's state of a run, as JSON, each cut; none that there is not."""
+    queries = {
+        "arguments": "SELECT substr(arguments, 1, ?) FROM runs WHERE id = ?",
+        "result": "SELECT substr(coalesce(result, (SELECT data FROM blobs WHERE blobs.id = result_blob)), 1, ?)"
+        " FROM runs WHERE id = ?",
+        "checkpoint": "SELECT substr(coalesce(state, (SELECT data FROM blobs WHERE blobs.id = blob)), 1, ?)"
+        " FROM checkpoints WHERE run = ?",
+    }
+    found = {name: reader.one(bytes, sql, (most_bytes, run)) for name, sql in queries.items()}
+    return {name: kept.decode("utf-8", "replace") for name, kept in found.items() if kept is not None}
+
+
+def counts_by_state(reader: EngineReader) -> dict[RunState, int]:
+    return dict(reader.rows(tuple[RunState, Count], "SELECT state, count(*) FROM runs GROUP BY state"))

@@ -1,0 +1,248 @@
+"""The agent runs of an engine page by page, and one of them: its steps, its children, what befell it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+
+from headrace.agents.steering.engine_client import emitted_by
+from headrace.errors import NotSteerable
+from headrace.store.engine_file import engine_queries
+from headrace.store.engine_file.engine_queries import AgentRunRow
+from headrace.store.engine_file.engine_reader import reading_engine
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
+from headrace.web.api.engine_events import EventShown
+from headrace.web.api.engine_summary import engine_file, state_word
+from headrace.web.operations import READ_TIMEOUT_S, PageOperation
+from headrace.web.page_cursors import cursor_of, place_at
+from headrace.web.shown_files import NotShown, ShownFiles
+
+_MOST_RUNS = 200
+_MOST_STEPS, _MOST_EVENTS, _MOST_CHILDREN = 200, 100, 50
+_MOST_TEXT_BYTES = 4_000
+RunNumber = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+
+
+class ChosenState(Enum):
+    """Which runs are listed; `failed` are all that ended without a result and were not cancelled."""
+
+    ANY = "any"
+    UNFINISHED = "unfinished"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SLEEPING = "sleeping"
+    RECEIVING = "receiving"
+    UNDECIDED = "undecided"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def states(self) -> tuple[RunState, ...]:
+        match self:
+            case ChosenState.ANY:
+                return tuple(RunState)
+            case ChosenState.UNFINISHED:
+                return tuple(state for state in RunState if not state.is_final)
+            case ChosenState.FAILED:
+                return tuple(state for state in RunState if state in FAILED_STATES)
+            case _:
+                return (RunState[self.name],)
+
+
+class RunsAsked(msgspec.Struct, frozen=True):
+    engine: str
+    state: ChosenState = ChosenState.ANY
+    limit: Annotated[int, msgspec.Meta(ge=1, le=_MOST_RUNS)] = 50
+    cursor: str = ""
+
+
+class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`preempted` counts how often it was; `deaths` are lost workers, `failures` failed attempts. `error` is the first
+    line of why it failed, or the step that waits for a decision.
+    """
+
+    number: int
+    name: str
+    kind: str
+    priority: str
+    state: str
+    attempts: int
+    preempted: int
+    deaths: int
+    failures: int
+    error: str
+    submitted_at: float
+    ended_at: float | None
+
+    @classmethod
+    def of(cls, row: AgentRunRow) -> AgentRunLine:
+        return cls(
+            number=row.id,
+            name=row.name,
+            kind=row.kind,
+            priority=row.priority.name,
+            state=state_word(row.state),
+            attempts=row.attempts,
+            preempted=row.preempted,
+            deaths=row.deaths,
+            failures=row.failures,
+            error=row.error.partition("\n")[0],
+            submitted_at=row.submitted_at,
+            ended_at=row.ended_at,
+        )
+
+
+class AgentRunsPage(msgspec.Struct, frozen=True):
+    """The latest first; `next` is the cursor of the next page, null where there is none."""
+
+    runs: list[AgentRunLine]
+    next: str | None
+
+
+class StepShown(msgspec.Struct, frozen=True):
+    """`started_at` is known of side effects only; `finished_at` is null where one was cut short or is under way."""
+
+    name: str
+    has_side_effect: bool
+    started_at: float | None
+    finished_at: float | None
+    result_bytes: int
+
+
+class OneAgentRun(msgspec.Struct, frozen=True):
+    """`text` asks for arguments, result and checkpoint, which agents and models have written."""
+
+    engine: str
+    number: RunNumber
+    text: bool = False
+
+
+class AgentRunShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A run with its latest steps and events. `undecided_step` is the side effect that waits for a decision; `can` are
+    the things that can be done about the run while an engine has the file open. `texts` are cut, and there only where
+    they were asked for.
+    """
+
+    run: AgentRunLine
+    parent: int | None
+    error: str
+    undecided_step: str
+    can: list[str]
+    steps: list[StepShown]
+    events: list[EventShown]
+    children: list[AgentRunLine]
+    checkpoints: int
+    checkpoint_at: float | None
+    messages_waiting: int
+    truncated: bool
+    texts: dict[str, str]
+
+
+class EmittedShown(msgspec.Struct, frozen=True):
+    at: float
+    text: str
+
+
+class EmittedPage(msgspec.Struct, frozen=True):
+    """What a run emitted lately, oldest first: an engine keeps the latest 200 of all its runs, and only in memory."""
+
+    events: list[EmittedShown]
+
+
+class EmittedAsked(msgspec.Struct, frozen=True):
+    engine: str
+    number: RunNumber
+
+
+class _RunPlace(msgspec.Struct, frozen=True):
+    before: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+
+
+def _runs(files: ShownFiles, asked: RunsAsked) -> AgentRunsPage:
+    file = engine_file(files, asked.engine)
+    question = (file.id, asked.state.value)
+    before = place_at(asked.cursor, question, _RunPlace).before if asked.cursor else None
+    with reading_engine(file.path, READ_TIMEOUT_S) as reader:
+        found = engine_queries.agent_runs(reader, asked.state.states, before, asked.limit + 1)
+    shown = found[: asked.limit]
+    following = cursor_of(_RunPlace(shown[-1].id), question) if len(found) > asked.limit else None
+    return AgentRunsPage([AgentRunLine.of(each) for each in shown], following)
+
+
+def _run(files: ShownFiles, asked: OneAgentRun) -> AgentRunShown:
+    file = engine_file(files, asked.engine)
+    with reading_engine(file.path, READ_TIMEOUT_S) as reader:
+        row = engine_queries.agent_run(reader, asked.number)
+        if row is None:
+            raise NotShown(f"run {asked.number}")
+        steps = engine_queries.latest_steps(reader, row.id, _MOST_STEPS + 1)
+        events = engine_queries.events_before(reader, run=row.id, most=_MOST_EVENTS + 1)
+        children = engine_queries.children_of(reader, row.id, _MOST_CHILDREN + 1)
+        checkpoint = engine_queries.checkpoint_of(reader, row.id)
+        waiting = engine_queries.waiting_messages(reader, row.id)
+        texts = engine_queries.kept_texts(reader, row.id, _MOST_TEXT_BYTES) if asked.text else {}
+    is_cut = len(steps) > _MOST_STEPS or len(events) > _MOST_EVENTS or len(children) > _MOST_CHILDREN
+    return AgentRunShown(
+        run=AgentRunLine.of(row),
+        parent=row.parent,
+        error="" if row.state is RunState.UNDECIDED else row.error,
+        undecided_step=row.error if row.state is RunState.UNDECIDED else "",
+        can=_can(row.state),
+        steps=[
+            StepShown(each.name, each.has_side_effect, each.started_at, each.finished_at, each.result_bytes)
+            for each in steps[-_MOST_STEPS:]
+        ],
+        events=[EventShown.of(each) for each in events[:_MOST_EVENTS]][::-1],
+        children=[AgentRunLine.of(each) for each in children[:_MOST_CHILDREN]],
+        checkpoints=0 if checkpoint is None else checkpoint.number,
+        checkpoint_at=None if checkpoint is None else checkpoint.made_at,
+        messages_waiting=waiting,
+        truncated=is_cut,
+        texts=texts,
+    )
+
+
+def _can(state: RunState) -> list[str]:
+    if state in FAILED_STATES:
+        return ["retry"]
+    if state.is_final:
+        return []
+    return ["resolve", "send", "cancel"] if state is RunState.UNDECIDED else ["send", "cancel"]
+
+
+def _emitted(files: ShownFiles, asked: EmittedAsked) -> EmittedPage:
+    file = engine_file(files, asked.engine)
+    try:
+        found = emitted_by(file.path, asked.number)
+    except NotSteerable:
+        found = ()
+    return EmittedPage([EmittedShown(each.at, each.text) for each in found])
+
+
+AGENT_RUNS = PageOperation(
+    name="agent_runs",
+    summary="The agent runs of an engine, the latest first.",
+    path="/engines/{engine}/runs",
+    parameters=RunsAsked,
+    reply=AgentRunsPage,
+    call=_runs,
+)
+AGENT_RUN = PageOperation(
+    name="agent_run",
+    summary="One agent run: its steps, events and children; its texts where they are asked for.",
+    path="/engines/{engine}/runs/{number}",
+    parameters=OneAgentRun,
+    reply=AgentRunShown,
+    call=_run,
+)
+EMITTED = PageOperation(
+    name="emitted",
+    summary="What an agent run emitted lately, while its engine has the file open.",
+    path="/engines/{engine}/runs/{number}/emitted",
+    parameters=EmittedAsked,
+    reply=EmittedPage,
+    call=_emitted,
+)

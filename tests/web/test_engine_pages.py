@@ -1,0 +1,285 @@
+"""The page of an engine and of its runs, of real engines in this process and in another."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import Engine, task
+from headrace.errors import RunFailed
+from headrace.store.engine_file.engine_schema import RunState
+from tests.agents.engine.programs import paying
+from tests.store.kept_files import FORMATS, unpacked
+from tests.trouble.children import until
+from tests.web.running_page import Answer, RunningPage
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "<script>alert(1)</script>"
+outside = {"is_ready": False}
+
+
+async def listening(ctx):
+    ctx.emit({"told": HOSTILE})
+    return await ctx.receive()
+
+
+async def endless(ctx, _name):
+    await ctx.step(HOSTILE, asyncio.sleep, 0, HOSTILE)
+    await asyncio.sleep(600)
+
+
+async def stepping(ctx, number):
+    for i in range(3):
+        await ctx.step(f"step-{i}", asyncio.sleep, 0.01)
+    return number
+
+
+@task(max_attempts=1)
+async def failing(ctx, _name):
+    if not outside["is_ready"]:
+        raise ValueError(f"{HOSTILE}\nand a second line")
+    return "at last"
+
+
+def inline(path: Path, **options: Any) -> Engine:
+    return Engine(path, isolation="inline", memory="+300MB", breaker=None, **options)
+
+
+async def elsewhere(function: Callable[..., Any], *arguments: Any) -> Any:
+    """As another process asks: the loop that waits for a result here must go on."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+def engine_id(page: RunningPage) -> str:
+    (file,) = page.api("/runs")["files"]
+    return file["id"]
+
+
+def without_scripts(answer: Answer) -> str:
+    assert answer.status == 200, answer.body
+    assert "<script>" not in answer.body
+    assert "style=" not in answer.body
+    return answer.body
+
+
+async def test_an_engine_that_is_open_shows_slots_queue_heartbeats_and_memory(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    async with inline(path, slots=1, queue_depth=3) as engine:
+        engine.every(0.05, lambda: None, name=HOSTILE, jitter=0)
+        runs = [await engine.submit(endless, f"{HOSTILE}{number}") for number in range(3)]
+        await elsewhere(until, lambda: engine.status().waiting["HIGH"] == 2, "one to run and two to wait")
+        await elsewhere(until, lambda: engine.status().heartbeats[0].runs > 0, "a beat")
+        with RunningPage(tmp_path) as page:
+            name = await elsewhere(engine_id, page)
+            shown = await elsewhere(page.api, f"/engines/{name}")
+            live = shown["live"]
+            assert (shown["state"], live["pid"], live["slots"]) == ("running", os.getpid(), 1)
+            assert [each["run"] for each in live["in_slots"]] == [runs[0].id]
+            assert live["queue"]["HIGH"] == 2
+            assert live["waiting_for"]
+            assert live["heartbeats"][0]["runs"] > 0
+            assert live["heartbeats"][0]["last_run_at"] is not None
+            html = without_scripts(await elsewhere(page.get, f"/engines/{name}"))
+            assert "&lt;script&gt;alert(1)" in html
+            for words in ("In the slots", "Queue", "Heartbeats", "<svg", "The first waits for"):
+                assert words in html
+        for run in runs:
+            await run.cancel()
+
+
+async def test_a_closed_engine_shows_what_its_file_has(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    async with inline(path) as engine:
+        assert await (await engine.submit(stepping, 7)).result() == 7
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        shown = page.api(f"/engines/{name}")
+        assert (shown["state"], shown["live"], shown["runs"]) == ("not running", None, {"done": 1})
+        assert shown["peak_memory_bytes"] > 10_000_000
+        assert page.api(f"/engines/{name}/memory")["points"]
+        assert "No engine has this file open now" in without_scripts(page.get(f"/engines/{name}"))
+        run = page.api(f"/engines/{name}/runs/1")
+        assert [step["name"] for step in run["steps"]] == ["step-0", "step-1", "step-2"]
+        assert (run["run"]["attempts"], run["texts"]) == (1, {})
+        assert page.api(f"/engines/{name}/runs/1?text=true")["texts"] == {"arguments": "[[7],{}]", "result": "7"}
+        html = without_scripts(page.get(f"/engines/{name}/runs/1?text=true"))
+        assert "step-2" in html
+        assert "<svg" in html
+        assert "/steer/" not in html  # it is done: there is nothing to do about it
+
+
+@pytest.mark.parametrize("written_as", FORMATS)
+def test_an_engine_file_of_an_older_version_is_shown(tmp_path: Path, written_as: str):
+    unpacked("engine", tmp_path, written_as)
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        assert sum(page.api(f"/engines/{name}")["runs"].values()) > 0
+        assert page.api(f"/engines/{name}/memory")["points"] == []
+        without_scripts(page.get(f"/engines/{name}"))
+        for run in page.api(f"/engines/{name}/runs")["runs"]:
+            without_scripts(page.get(f"/engines/{name}/runs/{run['number']}?text=true"))
+
+
+async def test_runs_come_in_pages_by_state_and_no_cursor_of_another_list_is_taken(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    outside["is_ready"] = False
+    async with inline(path, queue_depth=50) as engine:
+        for number in range(7):
+            await (await engine.submit(stepping, number)).result()
+        with pytest.raises(RunFailed):
+            await (await engine.submit(failing, HOSTILE)).result()
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        seen, cursor = [], ""
+        while cursor is not None:
+            found = page.api(f"/engines/{name}/runs?state=done&limit=3&cursor={cursor}")
+            seen += [run["number"] for run in found["runs"]]
+            cursor = found["next"]
+        assert seen == [7, 6, 5, 4, 3, 2, 1]
+        given = page.api(f"/engines/{name}/runs?state=done&limit=3")["next"]
+        refused = page.get(f"/api/v1/engines/{name}/runs?state=failed&cursor={given}")
+        assert (refused.status, "cursor" in refused.json()["error"]["message"]) == (400, True)
+        assert page.get(f"/api/v1/engines/{name}/runs?state=nonsense").status == 400
+        assert page.get(f"/api/v1/engines/{name}/runs/99").status == 404
+        html = without_scripts(page.get(f"/engines/{name}/runs?limit=3"))
+        assert "Earlier ones" in html
+        failed = without_scripts(page.get(f"/engines/{name}/runs?state=failed"))
+        assert "&lt;script&gt;alert(1)" in failed
+        assert "and a second line" not in failed
+        assert "and a second line" in without_scripts(page.get(f"/engines/{name}/runs/8"))
+
+
+def forms_in(html: str) -> dict[str, str]:
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', html))
+
+
+def pressed(page: RunningPage, address: str, **fields: str) -> Answer:
+    """Open a confirmation and send its form, as a browser without scripts does."""
+    cookie = f"{page.access.cookie_name}={page.access.cookie}"
+    asked = page.get(address, Cookie=cookie)
+    hidden = forms_in(without_scripts(asked))
+    assert hidden["proof"]
+    origin = f"http://127.0.0.1:{page.port}"
+    return page.post(address, {**hidden, **fields}, Cookie=cookie, Origin=origin)
+
+
+async def test_a_run_is_cancelled_tried_again_and_told_by_forms(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    outside["is_ready"] = False
+    async with inline(path) as engine:
+        going, waiting = await engine.submit(endless, HOSTILE), await engine.submit(listening)
+        failed = await engine.submit(failing, "x")
+        with pytest.raises(RunFailed):
+            await failed.result()
+        await elsewhere(until, lambda: waiting.status().state is RunState.RECEIVING, "a run that waits for a message")
+        with RunningPage(tmp_path) as page:
+            here = f"/engines/{await elsewhere(engine_id, page)}/runs"
+            answer = await elsewhere(pressed, page, f"{here}/{going.id}/steer/cancel")
+            assert "is cancelled" in without_scripts(answer)
+            outside["is_ready"] = True
+            answer = await elsewhere(pressed, page, f"{here}/{failed.id}/steer/retry")
+            assert "tried again" in without_scripts(answer)
+            assert await failed.result() == "at last"
+            emitted = await elsewhere(page.api, f"{here}/{waiting.id}/emitted")
+            assert HOSTILE in emitted["events"][0]["text"]
+            shown = without_scripts(await elsewhere(page.get, f"{here}/{waiting.id}?text=true"))
+            assert "&lt;script&gt;alert(1)" in shown
+            send = f"{here}/{waiting.id}/steer/send"
+            bad = await elsewhere(lambda: pressed(page, send, message="{no json"))
+            assert (bad.status, "not JSON" in bad.body) == (409, True)
+            answer = await elsewhere(lambda: pressed(page, send, message='{"go": "on"}'))
+            assert "message is saved" in without_scripts(answer)
+            assert await waiting.result() == {"go": "on"}
+            befell = (await elsewhere(page.api, f"{here}/{going.id}"))["events"]
+            assert "steered" in [event["what"] for event in befell]
+            again = await elsewhere(page.post, f"/api/v1{here}/{going.id}/cancel", {})
+            assert (again.status, "ended already" in again.body) == (409, True)
+
+
+async def test_a_side_effect_of_a_killed_process_is_resolved_by_a_form(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    await elsewhere(killed_inside_a_side_effect, path)
+    async with inline(path) as engine:
+        engine.register(paying.shop)
+        while (found := (await engine.unfinished())[0]).state is not RunState.UNDECIDED:
+            await asyncio.sleep(0.01)
+        with RunningPage(tmp_path) as page:
+            here = f"/engines/{await elsewhere(engine_id, page)}/runs/1"
+            assert "nobody knows whether it happened" in without_scripts(await elsewhere(page.get, here))
+            resolve = f"{here}/steer/resolve"
+            empty = await elsewhere(lambda: pressed(page, resolve, happened="true", result=" "))
+            assert empty.status == 400
+            answer = await elsewhere(lambda: pressed(page, resolve, happened="true", result='{"id": 7}'))
+            assert "It happened" in without_scripts(answer)
+        assert await engine.handle(found).result() == {"id": 7}
+
+
+def killed_inside_a_side_effect(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.agents.engine.programs.paying", str(path)]
+    paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGKILL)
+
+
+async def test_steering_needs_the_proof_and_can_be_left_out(tmp_path: Path):
+    async with inline(tmp_path / "agents.run") as engine:
+        run = await engine.submit(listening)
+        with RunningPage(tmp_path) as page:
+            here = f"/engines/{await elsewhere(engine_id, page)}/runs/{run.id}"
+            cookie = f"{page.access.cookie_name}={page.access.cookie}"
+            for path in (f"{here}/steer/cancel", f"/api/v1{here}/cancel"):
+                refused = await elsewhere(lambda path=path: page.post(path, {}, Cookie=cookie))
+                assert refused.status == 403
+            assert not run.status().state.is_final
+            unknown = await elsewhere(page.get, f"{here}/steer/explode")
+            assert unknown.status == 400
+        with RunningPage(tmp_path, can_steer=False) as page:
+            assert "/steer/" not in without_scripts(await elsewhere(page.get, here))
+            assert (await elsewhere(page.post, f"/api/v1{here}/cancel", {})).status in (404, 405)
+        await run.cancel()
+
+
+def test_why_a_run_was_preempted_is_two_clicks_from_the_list(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    command = [sys.executable, "-m", "tests.agents.engine.programs.hungry", str(path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        assert f'href="/engines/{name}"' in page.get("/").body
+        html = without_scripts(page.get(f"/engines/{name}"))
+        stopped = [
+            event
+            for event in page.api(f"/engines/{name}/events?what=memory")["events"]
+            if event["what"] in ("preempted", "killed")
+        ]
+        assert stopped
+        assert all(event["reading"]["used_bytes"] > 0 and "memory" in event["reason"] for event in stopped)
+        number = stopped[0]["run"]
+        assert f'href="/engines/{name}/runs/{number}"' in html
+        run = without_scripts(page.get(f"/engines/{name}/runs/{number}"))
+        assert stopped[0]["reason"] in run.replace("&#x27;", "'")
+        assert " of " in run[run.index("What befell it") :]
+        line = page.api(f"/engines/{name}/memory")
+        end = line["points"][-1]["second"] + line["points"][-1]["seconds"]
+        assert all(0 <= placed["second"] <= end for placed in line["events"])
+
+
+def test_a_run_file_is_no_engine_and_an_id_that_is_none_is_said(tmp_path: Path):
+    unpacked("plain", tmp_path, "format_2")
+    with RunningPage(tmp_path) as page:
+        (file,) = page.api("/runs")["files"]
+        refused = page.get(f"/api/v1/engines/{file['id']}")
+        assert (refused.status, "run file" in refused.json()["error"]["message"]) == (400, True)
+        assert page.get("/engines/0011223344556677").status == 404
