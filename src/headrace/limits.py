@@ -266,7 +266,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
     minute on standard error whatever that is, False for silence. None is True at a terminal that can draw and in a
     notebook, and False elsewhere.
-    `embed` keeps the contents of files in prompts in the run file.
+    `embed` keeps the contents of files in prompts in the run file. `view` starts a page beside the run.
     `keep` is None where the file's own stays in force; a new file keeps everything. `aggregate` and `group_by` are the
     totals that the file keeps beside or in place of its rows (results.totals), None for those that it has.
     `telemetry` exports the run's spans and metrics by OpenTelemetry.
@@ -292,6 +292,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     aggregate: Any = None
     group_by: str | tuple[str, ...] | None = None
     telemetry: bool = False
+    view: bool = False
 
     def __post_init__(self) -> None:
         self._check_kept()
@@ -302,7 +303,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
                 force_setattr(self, name, check(name, getattr(self, name)))
         for name in ("n", "limit", "sample"):
             force_setattr(self, name, _whole(name, getattr(self, name), may_be_none=True))
-        for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception", "embed", "telemetry"):
+        booleans = ("cache", "fresh", "extend", "retry_failed", "stop_on_exception", "embed", "telemetry", "view")
+        for name in booleans:
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]

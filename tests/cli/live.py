@@ -66,6 +66,10 @@ class Live:
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
+    def error_line(self) -> str:
+        assert self._process.stderr is not None
+        return self._process.stderr.readline()
+
     def wait_for_line(self, beginning: str) -> None:
         """Read its output up to a line that begins like this; `ended` has the rest."""
         assert self._process.stdout is not None

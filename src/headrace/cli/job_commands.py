@@ -124,8 +124,28 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
         show_estimate(expected, as_json=flags.json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
-    if show_finished(job.run(path, **given), as_json=flags.json):
+    has_failed = show_finished(job.run(path, **given), as_json=flags.json)
+    if options.view:
+        _keep_the_page()
+    if has_failed:
         raise typer.Exit(SOME_FAILED)
+
+
+def _keep_the_page() -> None:
+    """The page ends with this process: at a terminal, wait until the user has seen it."""
+    import sys
+    import time
+
+    from headrace.cli.terminal import say
+
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        return
+    say("the page stays until Ctrl-C", on_error=True)
+    try:
+        while True:
+            time.sleep(3_600)
+    except KeyboardInterrupt:
+        return
 
 
 def _times_asked(path: Path | None, options: RunOptions) -> int:

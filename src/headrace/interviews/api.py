@@ -7,6 +7,7 @@ KeyboardInterrupt; while they wait, asyncio's SIGINT handler is replaced by Pyth
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from headrace.interviews.standalone import OpenedRun
 from headrace.limits import Keep, RunOptions
 from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
+from headrace.progress.page_beside import page_address, show_page
 from headrace.results.asked.prompt_table import PromptTable
 from headrace.results.result import Result
 from headrace.results.results import Results, results_of_run
@@ -30,8 +32,11 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
     _check_callback(on_result)
     if inspect.iscoroutinefunction(on_result) or inspect.iscoroutinefunction(getattr(on_result, "__call__", None)):  # noqa: B004 - its kind is asked for
         raise OptionError("on_result is async, and run() has no event loop to call it on.", fix="Use run_async().")
-    with Delivery(job, path, run_options(settings), listening=on_result is not None) as delivery:
+    options = run_options(settings)
+    with Delivery(job, path, options, listening=on_result is not None) as delivery:
         opened = delivery.start()
+        if options.view:
+            show_page(opened.path, page_address(opened.path))
         if on_result is not None:
             for result in delivery.results(opened.header):
                 on_result(result)
@@ -44,8 +49,11 @@ def prompts(job: Job) -> PromptTable:
 
 
 def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
-    with Delivery(job, path, run_options(settings), listening=True) as delivery:
+    options = run_options(settings)
+    with Delivery(job, path, options, listening=True) as delivery:
         opened = delivery.start()
+        if options.view:
+            show_page(opened.path, page_address(opened.path))
         if not new_only:
             yield from _stored(opened)
         yield from delivery.results(opened.header)
@@ -59,8 +67,11 @@ async def run_async(
     **settings: Any,
 ) -> Results:
     _check_callback(on_result)
-    async with AsyncDelivery(job, path, run_options(settings), listening=on_result is not None) as delivery:
+    options = run_options(settings)
+    async with AsyncDelivery(job, path, options, listening=on_result is not None) as delivery:
         opened = await delivery.start()
+        if options.view:
+            show_page(opened.path, await asyncio.to_thread(page_address, opened.path))
         if on_result is not None:
             async for result in delivery.results(opened.header):
                 if inspect.isawaitable(returned := on_result(result)):
@@ -70,8 +81,11 @@ async def run_async(
 
 
 async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
-    async with AsyncDelivery(job, path, run_options(settings), listening=True) as delivery:
+    options = run_options(settings)
+    async with AsyncDelivery(job, path, options, listening=True) as delivery:
         opened = await delivery.start()
+        if options.view:
+            show_page(opened.path, await asyncio.to_thread(page_address, opened.path))
         if not new_only:
             for result in _stored(opened):
                 yield result

@@ -210,6 +210,7 @@ class Job(HostedVerbs):
             retry_failed       ask again where an answer was not valid
             stop_on_exception  stop at the first failed interview, and raise its cause
             progress_bar       True, False, "lines" or "log"; unless given, at a terminal and in a notebook
+            view               True starts a page beside the run, which stays until this program ends, and says where
             keep               "everything"; "answers": no prompts, no raw responses; "nothing": no rows. It stays
             aggregate          totals that are right after a kill too: {"mean": "mean(answer.rating)"}, or an object
                                with add(result), encode() and decode(state); results.aggregate() reads them

@@ -43,6 +43,7 @@ class RunSettings(EdslParameters, total=False):
     aggregate: Mapping[str, str] | Aggregator | None
     group_by: str | Sequence[str] | None
     telemetry: bool
+    view: bool
 
 
 def with_run_parameters(method: _Method) -> _Method:

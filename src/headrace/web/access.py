@@ -44,7 +44,10 @@ class Access:
     @property
     def address(self) -> str:
         """What the user opens; it has the token in it."""
-        return f"http://{_in_url(self.host)}:{self.port}/?token={self.token}"
+        return self.address_of("/")
+
+    def address_of(self, path: str) -> str:
+        return f"http://{_in_url(self.host)}:{self.port}{path}?token={self.token}"
 
     @property
     def cookie_name(self) -> str:

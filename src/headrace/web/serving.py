@@ -11,6 +11,9 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
+
+import msgspec
 
 from headrace.errors import OptionError
 from headrace.store.home import home
@@ -29,6 +32,34 @@ def serve(places: list[Path] | None, *, host: str, port: int, can_steer: bool, o
         access = Access(host, listener.getsockname()[1], token)
         on_ready(access.address)
         asyncio.run(_until_interrupted(PageServer(files, access, can_steer=can_steer), listener))
+
+
+def serve_beside(paths: TextIO, addresses: TextIO) -> None:
+    """Answer until there are no more paths, for the runs at them; each is answered with the run's address."""
+    host = "127.0.0.1"
+    token, files = checked_token(host, os.environ.get(TOKEN_VARIABLE)), ShownFiles([])
+    with _listening(host, 0) as listener:
+        access = Access(host, listener.getsockname()[1], token)
+
+        def show(line: bytes) -> None:
+            file = files.add(Path(msgspec.json.decode(line, type=str)))
+            print(access.address_of(f"/runs/{file.id}"), file=addresses, flush=True)
+
+        asyncio.run(_until_input_ends(PageServer(files, access), listener, paths, show))
+
+
+async def _until_input_ends(
+    server: PageServer, listener: socket.socket, given: TextIO, take: Callable[[bytes], None]
+) -> None:
+    lines = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), given)
+    async with server.running(listener):
+        try:
+            while line := await lines.readline():
+                take(line)
+        finally:
+            pipe.close()
 
 
 async def _until_interrupted(server: PageServer, listener: socket.socket) -> None:

@@ -65,6 +65,13 @@ class ShownFiles:
         found = sorted(((_changed_at(path), path) for path in set(self._paths())), reverse=True)
         return [self._shown(path) for _, path in found[:MOST_FILES]], len(found) > MOST_FILES
 
+    def add(self, path: Path) -> ShownFile:
+        """Show this file, too."""
+        path = path.resolve()
+        if path not in self._places:
+            self._places.append(path)
+        return self._shown(path)
+
     def one(self, file_id: str) -> ShownFile:
         for path in self._paths():
             if _id_of(path) == file_id:

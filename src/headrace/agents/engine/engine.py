@@ -154,6 +154,8 @@ class Engine:
         options, level = run_options(settings), checked_priority(priority)
         if options.memory is not None:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
+        if options.view:
+            raise OptionError("view= is for job.run().", fix="Look at the file with: headrace view FILE")
         place, scope = await self._access.call(
             lambda loop: loop.surveys.run(job, path, level, options), is_cancelled_with_caller=True
         )
