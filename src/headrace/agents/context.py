@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import hashlib
 import inspect
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -104,13 +105,14 @@ class AgentContext:
         key, outer = self._key_of(name), step_key.get()
         token = step_key.set(key)
         self._link.activity.step_began(key, outer)
+        started_s = time.monotonic()
         try:
             call = self._call(function, args, keywords)
             result = await (self._link.side_effect(name, call, mark) if side_effect else call)
         finally:
             step_key.reset(token)
             self._link.step_ended(key, outer)
-        return await self._journal(name, result, mark)
+        return await self._journal(name, result, mark, time.monotonic() - started_s)
 
     async def checkpoint(self, state: Any) -> None:
         """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
@@ -318,9 +320,9 @@ class AgentContext:
         self._emits.passed_journal()
         self._link.entering(name)
 
-    async def _journal(self, name: str, result: object, mark: bytes = b"") -> Any:
+    async def _journal(self, name: str, result: object, mark: bytes = b"", took_s: float | None = None) -> Any:
         encoded = encode_kept(result, f"The result of step {name!r}")
-        await self._link.step_done(name, encoded, mark)
+        await self._link.step_done(name, encoded, mark, took_s)
         self._emits.is_unjournaled = False
         return decode_value(encoded)
 

@@ -91,15 +91,21 @@ class StepStarting(ExecutorEvent):
 
 
 class StepRaised(ExecutorEvent):
-    """A step that had started raised: it is no longer under way, and whether its side effect happened is unknown."""
+    """A step that had started raised: it is no longer under way, and whether its side effect happened is unknown. Its
+    function had taken `took_s`; None where it was no function.
+    """
 
     step: str
+    took_s: float | None = None
 
 
 class StepDone(ExecutorEvent):
+    """A step has its result, for which a function took `took_s`; None where there was no function."""
+
     step: str
     result: bytes
     mark: bytes = b""
+    took_s: float | None = None
 
 
 class StepDiffers(ExecutorEvent):

@@ -36,7 +36,7 @@ class HeartbeatLink(AgentLink):
     ) -> Value:
         return await made
 
-    async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
+    async def step_done(self, name: str, result: bytes, mark: bytes = b"", took_s: float | None = None) -> None:
         self.stopping.pass_or_stop()
 
     async def checkpoint(self, number: int, state: bytes) -> None:

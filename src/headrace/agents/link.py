@@ -7,6 +7,7 @@ Covers: waiting for the journal and for answers. Does not cover: being stopped (
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from concurrent.futures import Executor as Threads
 from typing import Any, TypeVar
@@ -60,6 +61,7 @@ class AgentLink:
         journaled without a result, it is open whether the effect happened.
         """
         self.stopping.effect_started(step)
+        started_s = time.monotonic()
         try:
             starting = StepStarting(
                 id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program, mark=mark
@@ -70,7 +72,8 @@ class AgentLink:
         except BaseException:
             if not self.stopping.is_closed:
                 self._outbox.effect_raised(self.id, self.epoch, step)
-                self._outbox.add(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step))
+                took_s = None if runs_program else time.monotonic() - started_s
+                self._outbox.add(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step, took_s=took_s))
             raise
         finally:
             self.stopping.effect_ended(step)
@@ -80,8 +83,8 @@ class AgentLink:
     def differs(self, step: str, what: str) -> None:
         self._outbox.add(StepDiffers(id=self.id, epoch=self.epoch, seq=0, step=step, what=what))
 
-    async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
-        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, mark=mark)
+    async def step_done(self, name: str, result: bytes, mark: bytes = b"", took_s: float | None = None) -> None:
+        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, mark=mark, took_s=took_s)
         self.stopping.check_is_open()
         await self._outbox.committed(event)
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 from headrace.errors import InvalidAnswer, ModelUnusable, ProviderTimeout, ProviderUnavailable
 from headrace.limits import RetryLimits
 from headrace.models.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.models.endpoint.retry import wait_before_retry_s
-from headrace.models.provider import Finish, Provider, Reply, Request
+from headrace.models.limiter import CallNotMade
+from headrace.models.provider import Finish, FinishedCall, Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import load_service, provider_for
 from headrace.models.shared_limiters import SharedLimiters
@@ -21,6 +24,8 @@ from headrace.plan.prices import Price, price_of
 from headrace.priority import Priority
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, AnswerState, Usage
+
+CallListener: TypeAlias = Callable[[FinishedCall], None]
 
 _TEXT = {"type": "string"}
 _LONGEST_S = 1e8  # an event loop's clock takes no more
@@ -78,13 +83,18 @@ class AgentCalls:
         is_stopping: Callable[[], bool],
         priority: Priority,
         patience: ReplyTimeout,
+        heard: CallListener | None = None,
     ) -> str:
-        """The model's reply; raises ProviderTimeout when `patience` ends, and what stays unsent then is never sent."""
+        """The model's reply; raises ProviderTimeout when `patience` ends, and what stays unsent then is never sent.
+        `heard` gets the call when it has ended.
+        """
         model = self._met.get(row) or Model.from_row(row)
         request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1, priority=priority)
         try:
             async with patience.begin():
-                return await self._ask(model, request, is_stopping)
+                if heard is None:
+                    return await self._ask(model, request, is_stopping, Usage())
+                return await self._ask_heard(model, request, is_stopping, heard)
         except TimeoutError:
             if patience.timeout_s is None or not patience.is_over:
                 raise
@@ -101,14 +111,41 @@ class AgentCalls:
             f"{model.name} gave no reply within timeout_s={timeout_s:g}, and is not asked any more.{endpoint}"
         )
 
-    async def _ask(self, model: Model, request: Request, is_stopping: Callable[[], bool]) -> str:
-        """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
+    async def _ask_heard(
+        self, model: Model, request: Request, is_stopping: Callable[[], bool], heard: CallListener
+    ) -> str:
+        started_at, started_s, usage = time.time(), time.monotonic(), Usage()
+        reply, error = "", ""
+        try:
+            reply = await self._ask(model, request, is_stopping, usage)
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        finally:
+            if error != CallNotMade.__name__:
+                heard(
+                    FinishedCall(
+                        model=model,
+                        prompt=request.user_prompt,
+                        system=request.system_prompt,
+                        usage=usage,
+                        started_at=started_at,
+                        took_s=time.monotonic() - started_s,
+                        reply=reply,
+                        error=error,
+                    )
+                )
+        return reply
+
+    async def _ask(self, model: Model, request: Request, is_stopping: Callable[[], bool], usage: Usage) -> str:
+        """The model's reply, whatever it says; `usage` gets what it took. One that is of no use has been paid for all
+        the same.
+        """
         calls = await self._of(model)
         record = AnswerRecord(0, AnswerState.ANSWERED)
         reply = await self._patiently(calls, request, record, is_stopping)
         record.attempts = 1
         record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens
-        usage = Usage()
         usage.add(record)
         self._count(usage)
         if reply.finish is not Finish.STOP:

@@ -98,7 +98,7 @@ class Session:
         self._totals = AskedTotals.of(options, self.permissions.keeping, self.path)
         self._totals.check(job, is_heard=is_heard)
         if options.telemetry:
-            _check_telemetry()
+            check_telemetry()
 
     async def run(self, host: SessionHost) -> RunScope:
         """Return when the plan is complete, with the interviews that were asked for; raise what keeps it from that.
@@ -185,7 +185,8 @@ def path_of_run(job: Job, path: str | Path | None, options: RunOptions) -> Path:
     return (Path(path) if path is not None else default_path(job)).expanduser().resolve()
 
 
-def _check_telemetry() -> None:
+def check_telemetry() -> None:
+    """Refuse to begin where telemetry is asked for and is not installed; loaded where that is so."""
     from headrace.telemetry.otel_export import check_installed
 
     check_installed()

@@ -14,7 +14,9 @@ from headrace.errors import ListError, NetworkAway, nearest
 from headrace.priority import Priority
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.marks import NO_FILES, PromptFiles
+from headrace.survey.model import Model
 from headrace.survey.questions.base import Schema
+from headrace.survey.record import Usage
 from headrace.survey.values import Fields
 
 _COMMENT: Schema = {"type": "string", "maxLength": 300}  # a small model would not end by itself
@@ -101,6 +103,24 @@ class Reply(msgspec.Struct, gc=False):
     rates: RateHint | None = None
     cache_key: bytes | None = None
     changes: list[AddressChange] | None = None
+
+
+class FinishedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that has ended, for those who watch calls. `error` is the class of what it raised, empty where there is a
+    reply; `started_at` is in seconds since 1970.
+    """
+
+    model: Model
+    prompt: str
+    system: str
+    usage: Usage
+    started_at: float
+    took_s: float
+    reply: str = ""
+    error: str = ""
+
+    def without_texts(self) -> FinishedCall:
+        return msgspec.structs.replace(self, prompt="", system="", reply="")
 
 
 class Provider(Protocol):

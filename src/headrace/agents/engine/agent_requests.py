@@ -104,9 +104,11 @@ class AgentRequests:
             run = self._parts.runs.attempt(call.run, call.epoch)
             return run is None or run.stop is not None
 
+        telemetry = self._parts.telemetry
+        heard = partial(telemetry.called, call.run) if telemetry is not None else None
         while True:
             try:
-                reply = encode_value(await self._calls.ask(*call.asked, is_stopping, priority, call.timeout))
+                reply = encode_value(await self._calls.ask(*call.asked, is_stopping, priority, call.timeout, heard))
             except CallNotMade:
                 if is_stopping():
                     return self._give_error(call, None)
@@ -144,14 +146,22 @@ class AgentRequests:
 
     async def _run_program(self, run: LiveRun, event: contract.CommandWanted) -> None:
         answer = partial(self._answers.put, event.id, event.epoch, event.step)
+        started_s = time.monotonic()
         try:
             result = await self._commands.run(event.command, run.priority)
         except Exception as error:  # noqa: BLE001 - raised again inside the run, which may handle it
+            self._export_program(event, started_s, error="raised")
             answer(None, _as_remote_error(error))
         else:
+            self._export_program(event, started_s)
             if self._parts.runs.attempt(event.id, event.epoch) is not None:
                 self._journal(event.id, event.epoch, event.step, result, event.mark)
                 self._writer.after_commit(partial(answer, result))
+
+    def _export_program(self, event: contract.CommandWanted, started_s: float, error: str = "") -> None:
+        if self._parts.telemetry is not None:
+            took_s = time.monotonic() - started_s
+            self._parts.telemetry.stepped(event.id, event.step, took_s, is_program=True, error=error)
 
     async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
         run.has_mail = False

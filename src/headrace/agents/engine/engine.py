@@ -55,7 +55,7 @@ class Engine:
     isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
     default where the platform has no such processes. A step that changed since it was journaled, in function,
     arguments or the name of a side effect, is reported in events and log when its run goes on; with strict=True the run
-    fails instead.
+    fails instead. telemetry=True exports agent runs and surveys as spans and metrics, by OpenTelemetry.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Engine:
         stuck_after_s: float = 1.0,
         breaker: BreakerLimits | None = USUAL_BREAKER,
         strict: bool = False,
+        telemetry: bool = False,
     ) -> None:
         self.path = Path(path).expanduser().resolve()
         self._checked_options = partial(
@@ -90,6 +91,7 @@ class Engine:
             stuck_after_s=stuck_after_s,
             breaker=breaker,
             strict=strict,
+            telemetry=telemetry,
         )
         self._isolation = self._checked_options().workers.isolation  # a mistake in them is told here already
         self._access = LoopAccess(self.path)

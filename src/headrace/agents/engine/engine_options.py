@@ -14,6 +14,7 @@ import msgspec
 
 from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
 from headrace.errors import OptionError
+from headrace.interviews.session import check_telemetry
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits, whole_number
 from headrace.memory.budget import memory_limits
 from headrace.memory.measure.own_tree import tree_bytes
@@ -36,6 +37,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float
     stuck_after_s: float
     is_strict: bool
+    telemetry: bool
 
     @classmethod
     def checked(
@@ -53,6 +55,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         stuck_after_s: float,
         breaker: BreakerLimits | None,
         strict: bool,
+        telemetry: bool,
     ) -> EngineOptions:
         """From what a program has written."""
         isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
@@ -73,6 +76,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
             grace_s=checked_seconds("grace_s", grace_s, may_be_zero=True),
             stuck_after_s=stuck_after_s,
             is_strict=_checked_flag("strict", strict),
+            telemetry=_checked_telemetry(telemetry),
         )
 
 
@@ -177,6 +181,12 @@ def _checked_preload(preload: Sequence[str]) -> tuple[str, ...]:
 def _checked_flag(name: str, given: Any) -> bool:
     if not isinstance(given, bool):
         raise OptionError(f"{name}={given!r} is neither True nor False.")
+    return given
+
+
+def _checked_telemetry(given: Any) -> bool:
+    if _checked_flag("telemetry", given):
+        check_telemetry()
     return given
 
 

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -37,11 +37,16 @@ from headrace.memory.gauge import TreeGauge
 from headrace.steady_clock import LastingClock
 from headrace.store.engine_file.engine_file import EngineFile, Writes
 
+if TYPE_CHECKING:
+    from headrace.telemetry.agent_run_spans import AgentRunSpans
+
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class EngineParts(msgspec.Struct, frozen=True, kw_only=True):
-    """`spawn` starts a coroutine on the engine's loop and keeps it alive; an error in it ends the engine."""
+    """`spawn` starts a coroutine on the engine's loop and keeps it alive; an error in it ends the engine. Without
+    `telemetry` nothing is exported.
+    """
 
     options: EngineOptions
     file: EngineFile
@@ -58,6 +63,7 @@ class EngineParts(msgspec.Struct, frozen=True, kw_only=True):
     clock: LastingClock
     gauge: TreeGauge
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    telemetry: AgentRunSpans | None = None
 
 
 def spool_directory(engine_file: Path) -> TemporaryDirectory[str]:

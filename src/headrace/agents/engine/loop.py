@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from headrace.agents.commands import AgentCommands
 from headrace.agents.context import Surroundings
@@ -77,6 +77,9 @@ from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
 from headrace.workers.lender import KEPT_BACK_BYTES
 
+if TYPE_CHECKING:
+    from headrace.telemetry.agent_run_spans import AgentRunSpans
+
 HOST = "here"
 _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
@@ -122,6 +125,7 @@ class EngineLoop:
         self._runs = LiveRuns()
         self._answers = HeldAnswers(self._driver, self._executor, self._runs, self._file.steps.result)
         self._listeners = Listeners()
+        self._telemetry = self._made_telemetry()
         parts = EngineParts(
             options=options,
             file=self._file,
@@ -138,6 +142,7 @@ class EngineLoop:
             clock=self._clock,
             gauge=workers.gauge,
             spawn=self._spawn,
+            telemetry=self._telemetry,
         )
         self._run_events = RunEvents(parts, self._calls, AgentCommands(workers.pool, workers.lender, spools))
         self._run_commands = RunCommands(parts, self._run_events.requests)
@@ -165,6 +170,14 @@ class EngineLoop:
             return self._workers.agents(self.kinds, spools, self.register)
         surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
         return InlineAgents(_FunctionsByKind(self.kinds), self._threads, surroundings)
+
+    def _made_telemetry(self) -> AgentRunSpans | None:
+        """Loaded where it is asked for."""
+        if not self._options.telemetry:
+            return None
+        from headrace.telemetry.agent_run_spans import AgentRunSpans
+
+        return AgentRunSpans(self._file.path)
 
     async def main(self) -> None:
         """Run until `close`, or until the store fails: then all who wait get that error."""
@@ -257,6 +270,8 @@ class EngineLoop:
             await asyncio.to_thread(self._cache.close)
         self._spools.cleanup()
         self._writer.close_file()
+        if self._telemetry is not None:
+            await asyncio.to_thread(self._telemetry.close)
 
     # What the caller asks for, on this loop.
 

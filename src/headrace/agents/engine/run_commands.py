@@ -125,6 +125,8 @@ class RunCommands:
             self._requests.attempt_ended(run, goes_on=True)
             report_exit(self._parts, run, ExitCause.PREEMPTED)
             return
+        if self._parts.telemetry is not None:
+            self._parts.telemetry.started(run.id, run.epoch, run.kind.name, run.parent)
         self._parts.executor.start(work)
         self._parts.driver.send(AttemptStarted(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
 

@@ -68,6 +68,7 @@ class RunEvents:
         match event:
             case contract.StepDone():
                 self._journal_step(run, event.step, event.result, event.mark)
+                self._export_step(run, event)
             case contract.StepDiffers():
                 self._step_differs(run, event)
             case contract.StepStarting():
@@ -76,6 +77,7 @@ class RunEvents:
                 if run.stop is None:
                     run.doubtful.discard(event.step)
                 self._effect_ended(run, run.epoch, event.step)
+                self._export_step(run, event)
             case contract.Checkpoint():
                 writes = self._writes.steps.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
                 self._writer.write(writes)
@@ -141,6 +143,12 @@ class RunEvents:
         event = StepJournaled(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
         self._writer.after_commit(partial(self._parts.driver.send, event))
 
+    def _export_step(self, run: LiveRun, event: contract.StepDone | contract.StepRaised) -> None:
+        telemetry = self._parts.telemetry
+        if telemetry is not None and event.took_s is not None:
+            error = "raised" if isinstance(event, contract.StepRaised) else ""
+            telemetry.stepped(run.id, event.step, event.took_s, error=error)
+
     def _step_differs(self, run: LiveRun, event: contract.StepDiffers) -> None:
         words = f"step {event.step!r}: {event.what}"
         self._log.record("step changed", words, run=run.id)
@@ -170,6 +178,8 @@ class RunEvents:
 
     def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
+        if self._parts.telemetry is not None:
+            self._parts.telemetry.ended(run.id, event.cause)
         self.requests.attempt_ended(run, goes_on=event.cause in _GOES_ON and not run.is_given_up)
         self._parts.answers.ended(run)
         is_kinds = event.cause is ExitCause.FAILED and not event.is_endpoints

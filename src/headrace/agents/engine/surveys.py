@@ -101,7 +101,7 @@ class EngineSurveys:
             )
         place = await asyncio.to_thread(path_of_run, job, path, options)
         with self._shown_while_it_opens(place, priority):
-            session = await asyncio.to_thread(Session, job, place, options, has_workers=False, is_heard=False)
+            session = await asyncio.to_thread(self._session, job, place, options)
         while (begun := self._begun.get(str(session.path))) is not None and begun.is_stopping:
             await asyncio.wait({begun.task})  # a cancelled one is about to end: this one goes on from there
         if begun is not None and begun.was_open:
@@ -138,7 +138,7 @@ class EngineSurveys:
             if row.path in self._begun:
                 continue
             try:
-                session = await asyncio.to_thread(_session_of, row)
+                session = await asyncio.to_thread(self._session_of, row)
             except HeadraceError as error:
                 self._record_failure("survey not resumed", row.path, error)
                 continue
@@ -148,6 +148,26 @@ class EngineSurveys:
                 resumed.append(session.path)
         await self._parts.writer.flush()
         return resumed
+
+    def _session(self, job: Job, path: Path, options: RunOptions) -> Session:
+        """Of a survey in this engine, which is exported where the engine is."""
+        options = structs.replace(options, telemetry=options.telemetry or self._parts.options.telemetry)
+        return Session(job, path, options, has_workers=False, is_heard=False)
+
+    def _session_of(self, row: SurveyRow) -> Session:
+        """The session of a survey that goes on, with the job that its run file holds. What is in the file is a claim:
+        it must be the plan that this engine ran there, and its models are reached only as this user has confirmed
+        before.
+        """
+        path = Path(row.path)
+        job = read_job(path, frozenset())
+        if job.identity().digest != row.plan:
+            raise RunFileError(
+                f"{path} holds another plan than the one that this engine ran there.",
+                path=path,
+                fix="Run the job that is meant with engine.run(job, path).",
+            )
+        return self._session(job, path, row.options.run_options())
 
     def shown(self) -> list[SurveyRow]:
         """The latest surveys, those that run with the figures of this moment."""
@@ -315,21 +335,6 @@ class _BegunSurvey:
 
     def is_the_same(self, session: Session) -> bool:
         return (self._plan, self._options) == (session.permissions.plan, SurveyOptions.of(session.options))
-
-
-def _session_of(row: SurveyRow) -> Session:
-    """The session of a survey that goes on, with the job that its run file holds. What is in the file is a claim: it
-    must be the plan that this engine ran there, and its models are reached only as this user has confirmed before.
-    """
-    path = Path(row.path)
-    job = read_job(path, frozenset())
-    if job.identity().digest != row.plan:
-        raise RunFileError(
-            f"{path} holds another plan than the one that this engine ran there.",
-            path=path,
-            fix="Run the job that is meant with engine.run(job, path).",
-        )
-    return Session(job, path, row.options.run_options(), has_workers=False, is_heard=False)
 
 
 class _EngineHost:
