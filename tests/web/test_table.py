@@ -210,3 +210,9 @@ def test_a_table_of_a_run_that_is_being_written_shows_what_is_there(tmp_path: Pa
             file.journal.commit([files.row_batch(batch)], [])
             found = page.api(f"/runs/{run}/rows?columns=agent.age")
             assert [row["cells"] for row in found["rows"]] == [[n] for n in range(upto)]
+
+
+def test_a_pattern_of_many_stars_is_no_long_search(page: RunningPage):
+    assert "No column is called like" in refused(page, columns="*a" * 200 + "*z")
+    found = rows(page, columns="*a*t*n*g,a*.*e,*.mood,answer.m*d", limit=1)["columns"]
+    assert found == ["answer.rating", "agent.agent_name", "agent.age", "answer.mood"]

@@ -10,7 +10,6 @@ Does not cover: columns themselves (columns).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -177,11 +176,10 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def _matching(self, pattern: str) -> Iterator[ResultColumn]:
         """Full names where the pattern has a dot, bare names where it has none."""
-        matches = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
         prefix, dot, _ = pattern.partition(".")
 
         def is_match(column: ResultColumn) -> bool:
-            return matches(column.full_name if dot else column.bare_name) is not None
+            return _is_like(column.full_name if dot else column.bare_name, pattern)
 
         data = list(filter(is_match, self.data))
         yield from data
@@ -203,6 +201,22 @@ class Catalog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if further.startswith("Did"):
                 return further
         return hint
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    """Whether a name is of a pattern with stars, each for any letters. Taking the first place for each part is enough,
+    and takes no longer for many stars; a regular expression would try all places of all parts.
+    """
+    first, *parts, last = pattern.split("*")
+    if len(name) < len(first) + len(last) or not (name.startswith(first) and name.endswith(last)):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in parts:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _behind_answers(columns: tuple[ResultColumn, ...]) -> int:
