@@ -14,6 +14,11 @@ ADDRESSES = {
     "an interview that failed": "/runs/{ended}/interviews/1?filter=interview.ordinal+%3C+30",
     "failures": "/runs/{ended}/failures",
     "no failures": "/runs/{going}/failures",
+    "an engine": "/engines/{engine}",
+    "an engine's agent runs": "/engines/{engine}/runs",
+    "an engine's events": "/engines/{engine}/events",
+    "an agent run": "/engines/{engine}/runs/1",
+    "an agent run that failed": "/engines/{engine}/runs/4",
     "pausing": "/runs/{going}/steer/pause",
     "changing the concurrency": "/runs/{going}/steer/concurrency",
 }
