@@ -132,11 +132,12 @@ class StoppedClient:
         self._socket.close()
 
 
-@pytest.fixture
-def long_run(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some thousand interviews with long answers: more than sockets and pipes hold."""
     agents = (Agent(traits={"age": n % 70}) for n in range(6_000))
-    return files.write(tmp_path / "long.run", files.job(files.survey("said"), agents), lambda n: [f"{n} {LONG}"])
+    path = tmp_path_factory.mktemp("long") / "long.run"
+    return files.write(path, files.job(files.survey("said"), agents), lambda n: [f"{n} {LONG}"])
 
 
 def counted_chunks(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -120,7 +120,7 @@ def test_a_search_that_runs_out_of_time_gives_what_it_found_and_a_cursor(
 ):
     monkeypatch.setattr(keyset_search, "_FIRST_ROWS", 10)
     monkeypatch.setattr(keyset_search, "_MOST_ROWS", 10)
-    monkeypatch.setattr(run_rows, "_SEARCH_S", 0.01)
+    monkeypatch.setattr(run_rows, "_SEARCH_S", 0.05)
     searched, found, seen, cursor = [], None, [], ""
     for _ in range(200):
         asked = urlencode({"filter": "agent.age == 79", "cursor": cursor})
