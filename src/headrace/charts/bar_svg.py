@@ -1,13 +1,14 @@
 """Draws bars and histograms as SVG. A chart of several groups has a panel for each, two beside each other.
 
 Lengths are shares of a panel's rows on one scale, so that groups of different size can be compared; the counts stand
-beside. Each bar carries its place as `data-panel` and `data-bar`, for a page that wants to be clicked. Does not cover:
-the same in letters (bar_text).
+beside. Each bar carries its place as `data-panel` and `data-bar`, and is a link where a page gives it an address. Does
+not cover: the same in letters (bar_text).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,39 +22,47 @@ _ROW, _BAR = 24, 16
 _PLOT_HIGH, _PLOT_LOW = 190, 120  # of a histogram alone, and of one among several
 _LINE = 20
 _MOST_TICKS = 7
+_ROOM_FOR_TWO = 600
 
 
 class _PanelPlace(msgspec.Struct, frozen=True):
-    """Where a panel is drawn."""
+    """Where a panel is drawn, and where its bars lead."""
 
     number: int
     x: float
     y: float
     width: float
+    links: Sequence[str]
 
 
-def bar_svg(chart: BarChart) -> str:
-    """The chart as an SVG document."""
+Links: TypeAlias = Sequence[Sequence[str]]
+
+
+def bar_svg(chart: BarChart, links: Links = (), width: int = WIDTH) -> str:
+    """The chart as an SVG document, some hundred pixels wide; `links` are addresses by panel and bar, empty where a bar
+    leads nowhere.
+    """
     parts: list[str] = []
     bottom = 44.0
-    for place, panel in _placed(chart):
+    for place, panel in _placed(chart, links, width):
         drawn, bottom = _panel(chart, panel, place)
         parts += drawn
-    parts_of_samples, bottom = _samples(chart, bottom)
+    parts_of_samples, bottom = _samples(chart, bottom, width)
     parts += parts_of_samples
     for note in chart.notes:
-        parts.append(text(_MARGIN, bottom + 16, fitted(note, WIDTH - 2 * _MARGIN), "faint"))
+        parts.append(text(_MARGIN, bottom + 16, fitted(note, width - 2 * _MARGIN), "faint"))
         bottom += _LINE
-    return document(chart.title, bottom + 12, parts)
+    return document(chart.title, bottom + 12, parts, width, is_linked=any(map(any, links)))
 
 
-def _placed(chart: BarChart) -> Iterator[tuple[_PanelPlace, ChartPanel]]:
-    columns = 2 if chart.is_split else 1
-    width = (WIDTH - 2 * _MARGIN - _GAP * (columns - 1)) / columns
+def _placed(chart: BarChart, links: Links, whole_width: int) -> Iterator[tuple[_PanelPlace, ChartPanel]]:
+    columns = 2 if chart.is_split and whole_width >= _ROOM_FOR_TWO else 1
+    width = (whole_width - 2 * _MARGIN - _GAP * (columns - 1)) / columns
     height = _height(chart)
     for number, panel in enumerate(chart.panels):
         row, column = divmod(number, columns)
-        yield _PanelPlace(number, _MARGIN + column * (width + _GAP), 44 + row * height, width), panel
+        x, y = _MARGIN + column * (width + _GAP), 44 + row * height
+        yield _PanelPlace(number, x, y, width, links[number] if links else ()), panel
 
 
 def _height(chart: BarChart) -> float:
@@ -153,16 +162,18 @@ def _bar(
     words = f"{cell_text(bar.text, LONGEST_LABEL)}: {_counted(panel, count)}"
     tip = element("title", escaped(f"{cell_text(panel.label, LONGEST_LABEL)}, {words}" if chart.is_split else words))
     places = {"data_panel": place.number, "data_bar": number}
-    return element("rect", tip, x=x, y=y, width=width, height=height, **filled(bar.kind.value), **places)
+    drawn = element("rect", tip, x=x, y=y, width=width, height=height, **filled(bar.kind.value), **places)
+    link = place.links[number] if place.links else ""
+    return element("a", drawn, href=link, aria_label=words) if link else drawn
 
 
-def _samples(chart: BarChart, y: float) -> tuple[list[str], float]:
+def _samples(chart: BarChart, y: float, width: int) -> tuple[list[str], float]:
     if not isinstance(chart, Histogram) or not chart.samples:
         return [], y
     parts = [text(_MARGIN, y + 16, "some of them", font_weight=600)]
     for sample in chart.samples:
         y += _LINE
-        parts.append(text(_MARGIN, y + 16, fitted(f"“{sample}”", WIDTH - 2 * _MARGIN)))
+        parts.append(text(_MARGIN, y + 16, fitted(f"“{sample}”", width - 2 * _MARGIN)))
     return parts, y + _LINE + 8
 
 

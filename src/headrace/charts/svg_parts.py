@@ -1,7 +1,8 @@
 """Elements of SVG, with every text escaped; colours for light and dark. Does not cover: what is drawn (bar_svg).
 
 Colours stand in the elements for a light page and in the style sheet for a dark one; each picture has a background of
-its own, so that it is readable wherever it is put. There is no script, no link, no `id` and nothing that loads.
+its own, so that it is readable wherever it is put. There is no script, no `id` and nothing that loads, and no link but
+those that a page gives.
 """
 
 from __future__ import annotations
@@ -81,23 +82,23 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, **attributes: 
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **stroked(colour), **attributes)
 
 
-def document(title: str, height: float, parts: list[str]) -> str:
-    """A whole picture, with its title at the top."""
-    shown = fitted(title, WIDTH - 32)
+def document(title: str, height: float, parts: list[str], width: int = WIDTH, *, is_linked: bool = False) -> str:
+    """A whole picture, with its title at the top. One with links is a group, for an image has no parts to a reader."""
+    shown = fitted(title, width - 32)
     head = [
         element("title", escaped(shown)),
         _STYLE_ELEMENT,
-        element("rect", width=WIDTH, height=height, **filled("page")),
+        element("rect", width=width, height=height, **filled("page")),
         text(16, 26, shown, font_size=15, font_weight=600),
     ]
     return element(
         "svg",
         "\n".join(["", *head, *parts, ""]),
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {_value(height)}",
-        width=WIDTH,
+        viewBox=f"0 0 {width} {_value(height)}",
+        width=width,
         height=height,
-        role="img",
+        role="group" if is_linked else "img",
         font_family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
         font_size=FONT_PX,
     )

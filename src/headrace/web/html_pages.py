@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 import minijinja
 import msgspec
@@ -66,4 +66,6 @@ def _environment() -> minijinja.Environment:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]  # pictures among them
     return value if isinstance(value, minijinja.Markup) else msgspec.to_builtins(value)

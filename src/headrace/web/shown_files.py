@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import InvalidInput
+from headrace.results.plots.kept_counts import KeptCounts
 from headrace.store.engine_file.engine_overview import is_engine_file
 from headrace.web.kept_lines import KeptLines
 from headrace.web.run_paces import RunPaces
@@ -50,8 +51,8 @@ class NotShown(InvalidInput):
 
 
 class ShownFiles:
-    """`places` are files and directories; what is in a directory is looked up anew each time. `paces` and
-    `lines` are kept for files that are looked at again.
+    """`places` are files and directories; what is in a directory is looked up anew each time. `paces`, `lines` and
+    `counts` are kept for files that are looked at again.
     """
 
     def __init__(self, places: list[Path]) -> None:
@@ -59,6 +60,7 @@ class ShownFiles:
         self._kinds: dict[tuple[Path, int], ShownKind] = {}
         self.paces = RunPaces()
         self.lines: KeptLines[Any] = KeptLines()
+        self.counts = KeptCounts()
 
     def latest(self) -> tuple[list[ShownFile], bool]:
         """The files, those that changed last first; and whether there are more than `MOST_FILES`."""

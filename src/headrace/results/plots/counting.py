@@ -27,7 +27,7 @@ from headrace.store.run_file.plot_queries import count_groups, failed_column
 Places: TypeAlias = tuple[int, ...]
 Placed: TypeAlias = list[tuple[PlottedColumn, PlotAxis]]
 
-_ORDINAL = ResultColumn(Group.INTERVIEW, "ordinal")
+ORDINAL_COLUMN = ResultColumn(Group.INTERVIEW, "ordinal")
 _NUMBERS = frozenset({ColumnKind.NULL, ColumnKind.INT, ColumnKind.REAL})
 _TEXTS = frozenset({ColumnKind.NULL, ColumnKind.TEXT})
 _BOOLS = frozenset({ColumnKind.NULL, ColumnKind.BOOL})
@@ -62,15 +62,15 @@ def count_places(placed: Placed, parts: tuple[FileView, ...]) -> PlaceCounts:
 
 
 def _count_rows(placed: Placed, number: int, part: FileView, counts: PlaceCounts) -> None:
-    columns = [*(column.columns[number] for column, _ in placed), _ORDINAL]
+    columns = [*(column.columns[number] for column, _ in placed), ORDINAL_COLUMN]
     for batch in part.opened().batches(columns):
-        failed = _failed_among(part, columns[0], batch[0], batch[-1])
+        failed = failed_among(part, columns[0], batch[0], batch[-1])
         for *values, ordinal in zip(*batch, strict=True):
             places = [axis.places(value) for (_, axis), value in zip(placed, values, strict=True)]
             counts.add(places, 1, has_failed=ordinal in failed)
 
 
-def _failed_among(part: FileView, column: ResultColumn, values: Sequence[Any], ordinals: Sequence[int]) -> set[int]:
+def failed_among(part: FileView, column: ResultColumn, values: Sequence[Any], ordinals: Sequence[int]) -> set[int]:
     """The interviews of a batch of rows whose question failed."""
     missing = [ordinal for value, ordinal in zip(values, ordinals, strict=True) if value is None]
     if not missing or not is_of_question(column):
@@ -91,7 +91,7 @@ def _count_in_sql(placed: Placed, view: OpenView, counts: PlaceCounts) -> bool:
                 return False
             check_none_is_missing(connection, own.path)
             parameters = tuple(value for each in exact for value in each.parameters)
-            columns = [*(each.text for each in exact), _has_failed(placed[0][0].columns[0])]
+            columns = [*(each.text for each in exact), has_failed_in_sql(placed[0][0].columns[0])]
             for *values, has_failed, count in count_groups(connection, row_set, columns, parameters):
                 places = [(axis.place_of(value),) for (_, axis), value in zip(placed, values, strict=True)]
                 counts.add(places, count, has_failed=bool(has_failed))
@@ -100,7 +100,7 @@ def _count_in_sql(placed: Placed, view: OpenView, counts: PlaceCounts) -> bool:
         own.close()
 
 
-def _has_failed(column: ResultColumn) -> str:
+def has_failed_in_sql(column: ResultColumn) -> str:
     """The SQL of whether a row's question failed. It is a column without values otherwise."""
     return failed_column(column.position) if is_of_question(column) else "0"
 
@@ -108,10 +108,10 @@ def _has_failed(column: ResultColumn) -> str:
 def _in_sql(connection: apsw.Connection, column: PlottedColumn, axis: PlotAxis, view: OpenView) -> Sql | None:
     """What SQLite groups by; None where equal values are not equal there, or the place is Python's to find."""
     found = sql_column(connection, column.columns[0], view.header)
-    return axis.in_sql(found.sql) if found is not None and _is_exact(found, axis) else None
+    return axis.in_sql(found.sql) if found is not None and is_exact(found, axis) else None
 
 
-def _is_exact(column: Column, axis: PlotAxis) -> bool:
+def is_exact(column: Column, axis: PlotAxis) -> bool:
     if isinstance(axis, CategoryAxis):
         return column.kinds <= SORTS_IN_SQL and (ColumnKind.BOOL not in column.kinds or column.kinds <= _BOOLS)
     return column.kinds <= (_TEXTS if isinstance(axis, LengthAxis) else _NUMBERS)

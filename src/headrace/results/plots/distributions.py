@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
+
 from headrace.charts.bar_svg import share_text
 from headrace.charts.chart_data import (
     LONGEST_LABEL,
@@ -44,20 +46,27 @@ def chart_of(parts: tuple[FileView, ...], name: str, by: str | None, tally: Tall
         other = PlottedColumn(parts, by, tally)
         split = other.groups(MOST_PANELS - 2)
         counts = count_places([(column, axis), (other, split)], parts)
-        groups = _groups(split, counts)
-    return _chart(column, axis, by, counts, groups)
+        groups = groups_of(split, counts)
+    samples = _samples(column) if isinstance(axis, LengthAxis) else ()
+    return chart_from(column.name, axis, by, counts_by_bar(axis, counts, groups), samples)
 
 
-def _groups(axis: PlotAxis, counts: PlaceCounts) -> list[tuple[str, int | None]]:
+def groups_of(axis: PlotAxis, counts: PlaceCounts) -> list[tuple[str, int | None]]:
     """The label and place of each group that has rows."""
     named = [(label, place) for place, label in enumerate(axis.labels)]
     named += [(_other(axis.others), OTHER), ("none", NONE), ("not finite", NOT_FINITE)]
     return [(label, place) for label, place in named if counts.rows[(place,)]]
 
 
-def _chart(
-    column: PlottedColumn, axis: PlotAxis, by: str | None, counts: PlaceCounts, groups: list[tuple[str, int | None]]
-) -> BarChart:
+class BarCounts(msgspec.Struct, frozen=True):
+    """The bars that are drawn, each with its place on the axis, and the counts of each group."""
+
+    bars: list[tuple[BarLabel, int]]
+    panels: list[ChartPanel]
+
+
+def counts_by_bar(axis: PlotAxis, counts: PlaceCounts, groups: list[tuple[str, int | None]]) -> BarCounts:
+    """A bar for each place, and for what has none where there is any."""
     bars = [(BarLabel(label), place) for place, label in enumerate(axis.labels)]
     bars += [
         (BarLabel(_other(axis.others), BarKind.OTHER), OTHER),
@@ -67,24 +76,31 @@ def _chart(
     ]
     panels = [_panel(counts, label, place, bars) for label, place in groups]
     is_shown = [place >= 0 or any(panel.counts[at] for panel in panels) for at, (_, place) in enumerate(bars)]
-    shown = [
-        ChartPanel(label=panel.label, counts=_chosen(panel.counts, is_shown), rows=panel.rows) for panel in panels
-    ]  # fmt: skip
-    labels = tuple(label for (label, _), is_there in zip(bars, is_shown, strict=True) if is_there)
-    title = column.name if by is None else f"{column.name} by {by}"
-    notes = _notes(axis, counts)
+    return BarCounts(
+        [bar for bar, is_there in zip(bars, is_shown, strict=True) if is_there],
+        [ChartPanel(label=panel.label, counts=_chosen(panel.counts, is_shown), rows=panel.rows) for panel in panels],
+    )
+
+
+def chart_from(
+    name: str, axis: PlotAxis, by: str | None, counted_bars: BarCounts, samples: tuple[str, ...]
+) -> BarChart:
+    """The chart of these counts."""
+    labels, panels = tuple(label for label, _ in counted_bars.bars), tuple(counted_bars.panels)
+    title = name if by is None else f"{name} by {by}"
+    notes = _notes(axis, sum(panel.rows for panel in panels))
     if isinstance(axis, (NumberAxis, LengthAxis)):
         is_text = isinstance(axis, LengthAxis)
         return Histogram(
             title=f"{title}: length of the texts" if is_text else title,
             bars=labels,
-            panels=tuple(shown),
+            panels=panels,
             notes=notes,
             bins=axis.bins,
-            axis="characters" if is_text else column.name,
-            samples=_samples(column) if is_text else (),
+            axis="characters" if is_text else name,
+            samples=samples,
         )
-    return BarChart(title=title, bars=labels, panels=tuple(shown), notes=notes)
+    return BarChart(title=title, bars=labels, panels=panels, notes=notes)
 
 
 def _panel(counts: PlaceCounts, label: str, group: int | None, bars: list[tuple[BarLabel, int]]) -> ChartPanel:
@@ -104,8 +120,7 @@ def _chosen(counts: tuple[int, ...], is_shown: list[bool]) -> tuple[int, ...]:
     return tuple(count for count, is_there in zip(counts, is_shown, strict=True) if is_there)
 
 
-def _notes(axis: PlotAxis, counts: PlaceCounts) -> tuple[str, ...]:
-    rows = sum(counts.rows.values())
+def _notes(axis: PlotAxis, rows: int) -> tuple[str, ...]:
     several = isinstance(axis, CategoryAxis) and axis.by_items
     note = counted(rows, "interview") if rows else "no interviews"
     return (f"{note}; one may have several, so shares add up to more than 100 %" if several and rows else note,)

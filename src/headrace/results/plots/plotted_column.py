@@ -108,13 +108,7 @@ class PlottedColumn:
         return zip(self.parts, self.columns, strict=True)
 
     def _options(self) -> tuple[Any, ...]:
-        column = self._first
-        if column.group is not Group.ANSWER or column.computed is not None:
-            return ()
-        question = self.parts[0].file.header.question(column.position)
-        options = question.options if isinstance(question, ChoiceQuestion) else ()
-        is_known = all(not isinstance(each, (list, dict)) and not is_template(str(each)) for each in options)
-        return options if is_known else ()
+        return options_of(self.parts[0], self._first)
 
     def _categories(self, most: int, first: tuple[Any, ...] = ()) -> CategoryAxis:
         found = ((value, count) for value, count in self._tally(self.name) if value is not None)
@@ -188,6 +182,16 @@ class PlottedColumn:
                     return extremes(connection, row_set, sql.format(column.sql))
         finally:
             own.close()
+
+
+def options_of(part: FileView, column: ResultColumn) -> tuple[Any, ...]:
+    """The options of a choice, in their order; none where the column is no choice, or its options differ."""
+    if column.group is not Group.ANSWER or column.computed is not None:
+        return ()
+    question = part.file.header.question(column.position)
+    options = question.options if isinstance(question, ChoiceQuestion) else ()
+    is_known = all(not isinstance(each, (list, dict)) and not is_template(str(each)) for each in options)
+    return options if is_known else ()
 
 
 def is_of_question(column: ResultColumn) -> bool:

@@ -125,6 +125,11 @@ class OpenView(msgspec.Struct, frozen=True):
         """The same of the file's interviews with ordinals from `first` up to `stop`."""
         yield from ViewStage(self.of(View()), self.reader, rows_between(first, stop)).batches(columns, 0, None)
 
+    def filtered_between(self, columns: list[ResultColumn], first: int, stop: int) -> Iterator[Columns]:
+        """The same of those that pass the view's filters, within its time limit."""
+        row_set = rows_between(first, stop)
+        yield from ViewStage(self, self.reader, row_set, self.clock()).batches(columns, 0, None)
+
     def whole(self) -> Iterator[ColumnPage | list[Fetched]]:
         """The view's interviews with all but their details, some hundred at a time."""
         clock = self.clock()

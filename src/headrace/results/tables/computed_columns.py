@@ -102,7 +102,8 @@ class InterviewColumns(ComputedColumns):
             row_set = opened.as_row_set(own)
             with own.snapshot() as connection:
                 check_none_is_missing(connection, own.path)
-                yield Relation(connection, columns, from_interviews(row_set), row_set.key)
+                used = " ".join(column.sql for column in columns)
+                yield Relation(connection, columns, from_interviews(row_set, used), row_set.key)
         finally:
             own.close()
 

@@ -31,11 +31,13 @@ Fetched: TypeAlias = tuple[Any, ...]
 ) = range(14)  # fmt: skip
 MORE = -1
 
+_JOINS = {
+    "a.": " LEFT JOIN agents a ON a.position = i.agent",
+    "s.": " LEFT JOIN scenarios s ON s.position = i.scenario",
+    "d.": " LEFT JOIN details d ON d.ordinal = i.ordinal",
+}
 # SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write all three.
-_LISTS = (
-    " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
-    " LEFT JOIN details d ON d.ordinal = i.ordinal"
-)
+_LISTS = "".join(_JOINS.values())
 _MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 256, 65_536, 4_000_000
 _MOST_READ_UNASKED = 64  # answers: one more column is read in a fraction of what a row takes
 _numbers = itertools.count()
@@ -193,7 +195,7 @@ def count(connection: apsw.Connection, row_set: RowSet, condition: Sql, blocks: 
     known = _known_count(connection, row_set, blocks) if condition is TRUE else None
     if known is not None:
         return known
-    found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
+    found = f"SELECT count(*) FROM {from_interviews(row_set, condition.text)} WHERE {condition.text}"
     return connection.execute(found, condition.parameters).get
 
 
@@ -338,9 +340,13 @@ class KeyTable:
         return _row_set_of(name)
 
 
-def from_interviews(row_set: RowSet) -> str:
-    """The tables of a query that computes columns of a row set, in any order."""
-    return f"{row_set.tables}{_LISTS}"
+def from_interviews(row_set: RowSet, used_in: str | None = None) -> str:
+    """The tables of a query that computes columns of a row set, in any order. `used_in` is the SQL that uses them:
+    where it groups or counts, SQLite looks up every joined row, used or not, which takes longer than the rest.
+    """
+    if used_in is None:
+        return f"{row_set.tables}{_LISTS}"
+    return row_set.tables + "".join(join for name, join in _JOINS.items() if name in used_in)
 
 
 def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:

@@ -49,6 +49,32 @@ def range_digests(connection: apsw.Connection, header: RunHeader) -> dict[int, R
     return digests
 
 
+class RangeMark(msgspec.Struct, frozen=True):
+    """What tells a range of interviews from the same range at another time: its rows, those of them that failed, and a
+    sum of their checksums. Rows of an older Headrace have none: such a row is replaced by one that has.
+    """
+
+    rows: int
+    failed: int
+    digest: int
+
+    def is_final(self, size: int) -> bool:
+        """Whether no run that goes on changes a range of `size` ordinals: all have answers, which none asks again."""
+        return self.rows == size and not self.failed
+
+
+def range_mark(connection: apsw.Connection, header: RunHeader, first: int, stop: int) -> RangeMark:
+    """The mark of the interviews with ordinals from `first` up to `stop`."""
+    checksum = "checksum" if header.has_checksums else "NULL"
+    sql = (
+        f"SELECT count(*), coalesce(sum(status <> 0), 0), coalesce(sum({checksum} >> 32), 0) FROM interviews"
+        " WHERE ordinal >= ? AND ordinal < ?"
+    )
+    with decoding(header.path, "the checksums of its interviews"):
+        ((rows, failed, digest),) = typed_rows(connection, tuple[int, int, int], sql, (first, stop))
+    return RangeMark(rows, failed, digest)
+
+
 def _range_from(connection: apsw.Connection, ordinal: int) -> int | None:
     """The number of the first range that has an interview with this ordinal or a later one."""
     sql = f"SELECT min(ordinal) >> {RANGE_BITS} FROM interviews WHERE ordinal >= ?"

@@ -11,6 +11,7 @@ from headrace.web.api.engine_summary import ENGINE_SUMMARY
 from headrace.web.api.failure_groups import FAILURE_GROUPS
 from headrace.web.api.memory_line import MEMORY_LINE
 from headrace.web.api.one_interview import ONE_INTERVIEW
+from headrace.web.api.question_pictures import QUESTION_LIST, QUESTION_PICTURE
 from headrace.web.api.run_columns import RUN_COLUMNS
 from headrace.web.api.run_list import RUN_LIST
 from headrace.web.api.run_money import RUN_MONEY
@@ -27,6 +28,8 @@ OPERATIONS: tuple[AnyOperation, ...] = (
     RUN_COLUMNS,
     RUN_ROWS,
     ONE_INTERVIEW,
+    QUESTION_LIST,
+    QUESTION_PICTURE,
     FAILURE_GROUPS,
     *STEERING.values(),
     ENGINE_SUMMARY,

@@ -10,6 +10,7 @@ from headrace.web.pages.engine_steering_pages import ENGINE_STEERING_PAGES
 from headrace.web.pages.failure_page import FAILURE_PAGES
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.pages.interview_page import INTERVIEW_PAGES
+from headrace.web.pages.question_pages import QUESTION_PAGES
 from headrace.web.pages.run_pages import RUN_PAGES
 from headrace.web.pages.steering_pages import STEERING_PAGES
 from headrace.web.pages.table_page import TABLE_PAGES
@@ -20,6 +21,7 @@ PAGES: tuple[HtmlPage, ...] = (
     *RUN_PAGES,
     *TABLE_PAGES,
     *INTERVIEW_PAGES,
+    *QUESTION_PAGES,
     *FAILURE_PAGES,
     *STEERING_PAGES,
 )
