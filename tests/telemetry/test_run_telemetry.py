@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace import Agent, AgentList, Model, QuestionFreeText, QuestionNumerical, Survey
-from headrace.errors import MissingExtra, OptionError
+from headrace import Agent, AgentList, Job, Model, QuestionFreeText, QuestionNumerical, Survey
+from headrace.errors import MissingExtra, OptionError, ProviderRefused
+from headrace.models.provider import Request
 from headrace.telemetry import otel_export
 from headrace.telemetry.conventions import CAPTURE_VARIABLE, CONVENTION
 from tests.telemetry.collector import Collector
@@ -103,6 +104,29 @@ def test_only_new_interviews_are_exported_when_a_run_goes_on(tmp_path: Path, col
     job().run(tmp_path / "a.run", telemetry=True)
     ordinals = [span.attributes["headrace.interview.ordinal"] for span in collector.named("interview")]
     assert sorted(ordinals) == [0, 1, 2]
+
+
+def test_answers_that_an_earlier_run_gave_are_not_exported_again(tmp_path: Path, collector: Collector):
+    is_away = [True]
+
+    async def model(request: Request) -> str:
+        if request.question_name == "rating" and is_away[0]:
+            raise ProviderRefused("not now")
+        return "7"
+
+    asked = Job(job().survey).by(Model.from_function(model))
+    asked.run(tmp_path / "a.run", telemetry=True)
+    is_away[0] = False
+    asked.run(tmp_path / "a.run", telemetry=True)
+    chats = [(span.attributes["headrace.question.name"], span.is_error) for span in collector.named("chat")]
+    assert sorted(chats) == [("mood", False), ("rating", False), ("rating", True)]
+
+
+def test_the_command_exports_with_an_option(tmp_path: Path, collector: Collector):
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    command = [sys.executable, "-m", "headrace", "map", "Label: {{ text }}", "--data", "rows.jsonl", "--model", "test"]
+    subprocess.run([*command, "-o", "a.run", "--telemetry"], cwd=tmp_path, capture_output=True, check=True)
+    assert (len(collector.named("interview")), len(collector.named("chat test"))) == (2, 2)
 
 
 def test_without_the_extra_a_run_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -63,7 +63,7 @@ class ExportThread:
                 self._export.abandon()
             _log.warning("telemetry: the collector did not take everything within %g s; the rest is dropped", within_s)
         if self.dropped:
-            _log.warning("telemetry: %d interviews, steps or calls came too fast and were not exported", self.dropped)
+            _log.warning("telemetry: %d interviews, steps or calls were not exported", self.dropped)
 
     def _run(self) -> None:
         export = self._export = OtelExport()
