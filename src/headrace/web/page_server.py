@@ -27,6 +27,7 @@ from headrace.web.live.watches import TooManyWatch, Watches
 from headrace.web.metrics import CONTENT_TYPE, Metrics
 from headrace.web.openapi import openapi_document
 from headrace.web.operations import AnyOperation, Method, error_reply, http_status
+from headrace.web.page_log import PageLog
 from headrace.web.pages import PAGES, HtmlPage
 from headrace.web.reads import Reads, TooBusy
 from headrace.web.shown_files import ShownFiles
@@ -35,6 +36,7 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 API = "/api/v1"
 _MOST_BODY_BYTES = 64_000
+MOST_CONNECTIONS = 256
 _MOST_LINE_BYTES = 16_000
 _CLOSE_WITHIN_S = 1.0
 _HEADERS_WITHIN_S = _BODY_WITHIN_S = 15.0
@@ -59,6 +61,7 @@ class PageServer:
         runner = web.AppRunner(
             self._application(),
             access_log=None,  # addresses hold the token
+            logger=PageLog(self._access),
             keepalive_timeout=_HEADERS_WITHIN_S,
             lingering_time=_CLOSE_WITHIN_S,
             handle_signals=False,
@@ -68,8 +71,11 @@ class PageServer:
         )
         await runner.setup()
         try:
-            await web.SockSite(runner, listener).start()
-            yield
+            accepting = await asyncio.get_running_loop().create_server(lambda: _connection(runner), sock=listener)
+            try:
+                yield
+            finally:
+                accepting.close()
         finally:
             await runner.cleanup()
             self._reads.close()
@@ -196,6 +202,19 @@ class PageServer:
             return _html(await self._reads.run(lambda: page.show(self._files, given)))
 
         return show
+
+
+def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:
+    """A new connection's protocol. aiohttp ends one whose headers do not come in time; there is room for so many."""
+    assert runner.server is not None
+    return runner.server() if len(runner.server.connections) < MOST_CONNECTIONS else _NoRoom()
+
+
+class _NoRoom(asyncio.Protocol):
+    """Ends a connection at once."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

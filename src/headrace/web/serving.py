@@ -27,7 +27,7 @@ _BACKLOG = 128
 def serve(places: list[Path] | None, *, host: str, port: int, can_steer: bool, on_ready: Callable[[str], None]) -> None:
     """Answer until Ctrl-C. `on_ready` is given the address, which has the token in it."""
     token = checked_token(host, os.environ.get(TOKEN_VARIABLE))
-    files = ShownFiles(_checked(places))
+    files = ShownFiles(checked_places(places))
     with _listening(host, port) as listener:
         access = Access(host, listener.getsockname()[1], token)
         on_ready(access.address)
@@ -70,7 +70,7 @@ async def _until_interrupted(server: PageServer, listener: socket.socket) -> Non
         await is_over.wait()
 
 
-def _checked(places: list[Path] | None) -> list[Path]:
+def checked_places(places: list[Path] | None) -> list[Path]:
     if not places:
         return [home() / "runs"]
     for place in places:

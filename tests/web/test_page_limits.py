@@ -1,0 +1,77 @@
+"""What a client may take: connections, time for headers and forms; and the token in no log."""
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from headrace.web import page_server
+from tests.trouble.children import until
+from tests.web.running_page import TOKEN, RunningPage
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningPage]:
+    monkeypatch.setattr(page_server, "_HEADERS_WITHIN_S", 1.0)
+    monkeypatch.setattr(page_server, "_BODY_WITHIN_S", 1.0)
+    monkeypatch.setattr(page_server, "MOST_CONNECTIONS", 20)
+    with RunningPage(tmp_path) as page:
+        yield page
+
+
+def connected(page: RunningPage) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", page.port), timeout=30)
+
+
+def test_headers_that_never_end_are_dropped(page: RunningPage):
+    with connected(page) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ")
+        began_s = time.monotonic()
+        assert slow.recv(1_000) == b""
+        assert time.monotonic() - began_s < 20
+
+
+def test_a_connection_that_says_nothing_is_dropped(page: RunningPage):
+    with connected(page) as silent:
+        assert silent.recv(1_000) == b""
+
+
+def test_a_form_that_never_ends_is_dropped(page: RunningPage):
+    head = (
+        f"POST /api/v1/runs/0011223344556677/pause HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+    )
+    with connected(page) as slow:
+        slow.sendall(head.encode() + b"a=")
+        assert b" 408 " in slow.recv(10_000).split(b"\r\n")[0]
+
+
+def test_so_many_connections_are_held_and_no_more(page: RunningPage):
+    with ExitStack() as silent:
+        for _ in range(40):
+            silent.enter_context(connected(page))
+        until(lambda: page_answers(page), "room again", every_s=0.1)
+
+
+def page_answers(page: RunningPage) -> bool:
+    try:
+        return page.get("/").status == 200
+    except OSError:
+        return False
+
+
+def test_the_token_is_in_no_log(page: RunningPage, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    for path in (f"/?token={TOKEN}", f"/nowhere?token={TOKEN}", f"/runs/%ff?token={TOKEN}", "/api/v1/runs"):
+        page.get(path)
+    with connected(page) as odd:
+        odd.sendall(f"GET /?token={TOKEN} HTTP/9.9\r\nAuthorization: Bearer {TOKEN}\r\n: bad\r\n\r\n".encode())
+        odd.recv(10_000)
+    assert "HTTP/9.9" in caplog.text
+    assert TOKEN not in caplog.text
+    assert page.access.cookie not in caplog.text
