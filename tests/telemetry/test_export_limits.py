@@ -95,6 +95,15 @@ def test_an_export_that_fails_does_not_end_the_others(collector: Collector, capl
     assert "could not be exported" in caplog.text
 
 
+def test_a_variable_that_makes_no_sense_is_told_and_fails_no_run(
+    tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    assert len(job().run(tmp_path / "a.run", telemetry=True)) == 50
+    assert "could not be set up" in caplog.text
+    assert "50 interviews" in caplog.text
+
+
 def test_attributes_hold_neither_keys_nor_what_an_address_hides():
     model = Model("gpt-4o", temperature=0.2)  # which would refuse these
     model.parameters |= {"api_key": "hidden", "base_url": "https://user:hidden@models.example.com:8443/v1?key=hidden"}

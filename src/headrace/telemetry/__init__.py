@@ -10,8 +10,7 @@ nothing of telemetry, and every executor has it. Spans are made afterwards, with
 **Never in the way.** The run's loop puts work into a bounded queue and goes on; what does not fit is dropped and
 counted. A thread of its own loads OpenTelemetry, decodes and makes spans; the SDK's batch processor sends them from
 another one, and drops the oldest when its queue is full. The end waits for what is left, for a few seconds at most.
-Where telemetry is off nothing of this folder but this text's neighbour `InterviewSpans | None` is looked at: one
-comparison with None for each batch of rows.
+Where telemetry is off, nothing of this folder is loaded: the cost is one comparison with None for each batch of rows.
 
 **Nothing unasked.** It is on where the program says `telemetry=True`. Names, numbers and causes are sent; prompts and
 answers only where the convention's variable says so (conventions.captures_content). Keys are in none of them, and

@@ -66,7 +66,19 @@ class ExportThread:
             _log.warning("telemetry: %d interviews, steps or calls were not exported", self.dropped)
 
     def _run(self) -> None:
-        export = self._export = OtelExport()
+        try:
+            export = self._export = OtelExport()
+        except Exception:  # noqa: BLE001 - told in the log: telemetry fails no run
+            _log.warning("telemetry: nothing is exported, since it could not be set up", exc_info=True)
+            with self._changed:
+                self._is_closing = True
+                self.dropped += self._waiting
+                self._queue.clear()
+            return
+        self._export_all(export)
+        export.close()
+
+    def _export_all(self, export: OtelExport) -> None:
         failed = 0
         while (taken := self._next()) is not None:
             work, count, _ = taken
@@ -78,7 +90,6 @@ class ExportThread:
                     _log.warning("telemetry: what a run did could not be exported", exc_info=True)
                 with self._changed:
                     self.dropped += count
-        export.close()
 
     def _next(self) -> tuple[Work, int, int] | None:
         with self._changed:

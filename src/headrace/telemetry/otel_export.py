@@ -66,7 +66,7 @@ def check_installed() -> None:
 
 
 class OtelExport:
-    """Made and used on one thread, which loads OpenTelemetry here; `end` and `abandon` are for any other."""
+    """Made and used on one thread, which loads OpenTelemetry here; only `abandon` is for others."""
 
     def __init__(self) -> None:
         from opentelemetry import metrics, trace
