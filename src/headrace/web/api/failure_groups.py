@@ -82,7 +82,7 @@ class FailureGroups(msgspec.Struct, frozen=True):
     groups: list[FailureGroup]
 
 
-@lru_cache(4_096)
+@lru_cache(256)
 def normalised(message: str) -> str:
     """What messages of one group have in common. Statuses of HTTP, from 400 to 599, stay."""
     for pattern, stands_for in _RULES:
