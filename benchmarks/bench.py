@@ -90,7 +90,7 @@ FULL = Sizes(
     pictures=10_000,
     peer_pictures=1_000,
     page_run=1_000_000,
-    page_clicks=5_000,
+    page_clicks=2_000,
     live_run=200_000,
     live_repeats=5,
 )

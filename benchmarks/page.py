@@ -149,7 +149,7 @@ def _clicks(page: PageProcess, size: int, clicks: int) -> Iterator[Line]:
 def _any_page(page: PageProcess, size: int) -> Iterator[str]:
     draw = Random(2)
     run = f"/runs/{page.run}"
-    for place in cycle(("", "/table", "/interviews", "/failures", "/filter")):
+    for place in cycle(("", "/table", "/interviews", "/failures", "/questions", "/filter")):
         if place == "/interviews":
             yield f"{run}/interviews/{draw.randrange(size)}"
         elif place == "/filter":

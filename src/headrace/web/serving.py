@@ -16,6 +16,7 @@ from typing import TextIO
 import msgspec
 
 from headrace.errors import OptionError
+from headrace.memory.measure.os_limits import share_one_arena
 from headrace.store.home import home
 from headrace.web.access import TOKEN_VARIABLE, Access, checked_token
 from headrace.web.page_server import PageServer
@@ -26,6 +27,7 @@ _BACKLOG = 128
 
 def serve(places: list[Path] | None, *, host: str, port: int, can_steer: bool, on_ready: Callable[[str], None]) -> None:
     """Answer until Ctrl-C. `on_ready` is given the address, which has the token in it."""
+    share_one_arena()
     token = checked_token(host, os.environ.get(TOKEN_VARIABLE))
     files = ShownFiles(checked_places(places))
     with _listening(host, port) as listener:
@@ -36,6 +38,7 @@ def serve(places: list[Path] | None, *, host: str, port: int, can_steer: bool, o
 
 def serve_beside(paths: TextIO, addresses: TextIO) -> None:
     """Answer until there are no more paths, for the runs at them; each is answered with the run's address."""
+    share_one_arena()
     host = "127.0.0.1"
     token, files = checked_token(host, os.environ.get(TOKEN_VARIABLE)), ShownFiles([])
     with _listening(host, 0) as listener:

@@ -35,7 +35,7 @@ ENVIRONMENT = {
 }
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_MMAP_THRESHOLD = -3  # of mallopt
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of mallopt
 _LARGE_BLOCK_BYTES = 256 << 10
 _OOM_SCORE = b"800"  # of 1000: before the controller, after nothing that the user would miss more
 
@@ -59,6 +59,13 @@ def return_large_blocks() -> None:
     set_option = getattr(_c_library(), "mallopt", None) if ON_LINUX else None
     if set_option is not None:  # musl has none, and returns them anyway
         set_option(_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+
+
+def share_one_arena() -> None:
+    """Have all threads made from now on allocate from one heap: what one of a few readers frees, another uses."""
+    set_option = getattr(_c_library(), "mallopt", None) if ON_LINUX else None
+    if set_option is not None:  # musl has one anyway
+        set_option(_ARENA_MAX, 1)
 
 
 def expect_blocks_of(size_bytes: int) -> None:
