@@ -60,7 +60,9 @@ def started() -> Iterator[Browser]:
             browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="package"
+)  # no longer: a budget of later tests counts the memory of all children, and it takes 1 GB
 def chromium() -> Iterator[Browser]:
     with ThreadPoolExecutor(1, thread_name_prefix="chromium") as thread:
         running = started()
