@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from headrace.agents.engine.engine_parts import EngineParts
     from headrace.store.engine_file.runs import RunRow
 
-_EVENT = "steered"
 _END_WITHIN_S, _LOOK_EVERY_S = 1.0, 0.02
 _SERVE_WITHIN_S = 4.0  # what a run is told is committed first; less than a client waits
 
@@ -104,7 +103,7 @@ class EngineAnswers:
                 assert_never(request)
 
     def _record(self, run: int, words: str) -> None:
-        self._parts.log.record(_EVENT, f"{words}, by a request through the engine's socket", run=run)
+        self._parts.log.record("steered", f"{words}, by a request through the engine's socket", run=run)
 
     async def _run_now(self, request: RunRequest) -> AgentRunReply:
         """How the run stands then. One that is cancelled gets a moment to end."""
