@@ -154,7 +154,7 @@ class RunFlags:
         False
     )
     telemetry: Annotated[
-        bool, typer.Option("--telemetry", help="Export spans and metrics by OpenTelemetry, as OTEL_* variables say.")
+        bool, typer.Option("--telemetry", help="Export spans and metrics by OTLP, as OTEL_* variables say.")
     ] = False
     allow: Annotated[
         list[str] | None,
