@@ -54,8 +54,9 @@ def starts(monkeypatch):
 
 async def test_of_two_that_grow_alike_the_lower_stops_and_the_higher_finishes(tmp_path):
     async with engine_at(tmp_path / "a.run", 320) as engine:
-        low = await engine.submit(functions.growing, str(tmp_path / "low"), 170, priority=Priority.LOW)
-        high = await engine.submit(functions.growing, str(tmp_path / "high"), 170, priority=Priority.HIGH)
+        grown = (170, None, 0.3)  # slowly: on a busy machine it takes a while until the lower one has stopped
+        low = await engine.submit(functions.growing, str(tmp_path / "low"), *grown, priority=Priority.LOW)
+        high = await engine.submit(functions.growing, str(tmp_path / "high"), *grown, priority=Priority.HIGH)
         assert await result_of(high) == 17
         assert high.status().attempts == 1
         assert await result_of(low) == 17
