@@ -21,7 +21,7 @@ from headrace.limits import RunOptions
 from headrace.store import write_ahead_log
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.live_file import LiveFile
-from headrace.store.lock import WriterLock
+from headrace.store.lock import WriterLock, writer_of
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import copy_file
 from headrace.store.write_ahead_log import WriteAheadLog
@@ -423,7 +423,9 @@ def test_a_writer_waits_for_whoever_only_looks_who_writes(tmp_path: Path) -> Non
     fcntl.flock(looking, fcntl.LOCK_SH)
     leaving = threading.Timer(2.0, os.close, [looking])  # on a busy machine one read may take so long
     leaving.start()
-    WriterLock(path).release()
+    lock = WriterLock(path)
+    assert writer_of(path) == str(os.getpid())
+    lock.release()
     leaving.join()
 
 
