@@ -42,7 +42,8 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The budget and the levels at which the governor acts, as shares of it: enter at, leave at.
 
     The budget is `budget`, as `memory=` is written ("512MB", "60%", "+512MB"), or `budget_bytes`. A written one becomes
-    bytes when the engine opens (memory.budget); until then its `budget_bytes` is 0.
+    bytes when the engine opens (memory.budget); until then its `budget_bytes` is 0. `base_bytes` are what the
+    process holds before any work, where that is most of a budget on top of it: levels are shares of what is above them.
 
     And what protects work from the governor: a run that pressure has preempted runs at least `min_run_s` before it is
     again, and after `most_preemptions` it runs alone; neither protects it from a higher priority. A run that has not
@@ -65,6 +66,7 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     hopeless_after_s: float = 10.0
     budget: str | int | None = None
     gives_up_after_s: float = 600.0
+    base_bytes: int = 0
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -82,13 +84,19 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
                 f"Each memory level must be left below the line where it is entered: they are entered at"
                 f" {_listed(enters)} and left at {_listed(leaves)}."
             )
-        for name in ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "gives_up_after_s", "most_preemptions"):
+        spans = ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "gives_up_after_s")
+        for name in (*spans, "most_preemptions", "base_bytes"):
             if not getattr(self, name) >= 0:  # also what is no number
                 raise OptionError(f"{name}={getattr(self, name)!r} of memory limits cannot be negative.")
 
+    def bytes_at(self, share: float, budget_bytes: int) -> int:
+        """How much is in use where a reading is this share of a budget in effect."""
+        base_bytes = min(self.base_bytes, budget_bytes)
+        return base_bytes + int((budget_bytes - base_bytes) * share)
+
     def _check_types(self) -> None:
         for name in self.__struct_fields__:
-            value, is_bytes = getattr(self, name), name == "budget_bytes"
+            value, is_bytes = getattr(self, name), name in ("budget_bytes", "base_bytes")
             if name == "budget":  # checked where it is read
                 continue
             if isinstance(value, bool) or not isinstance(value, int if is_bytes else (int, float)):

@@ -150,3 +150,9 @@ def test_where_no_reply_is_held_back_one_interview_at_a_time_goes_on_until_the_l
     made.observe(900, Pressure.PREEMPTING, 1.0)
     made.observe(760, Pressure.PREEMPTING, 1.1)
     assert made.width == 1
+
+
+def test_a_window_opens_beside_what_the_process_held_before_any_work():
+    made = Window(MemoryLimits(budget_bytes=8_500_000_000, base_bytes=8_000_000_000), 100)
+    made.answered(1)
+    assert opened(made, 8_000_000_000).width == 100

@@ -5,6 +5,7 @@ from headrace import Engine
 from headrace.errors import BudgetTooSmall, OptionError
 from headrace.limits import MemoryLimits
 from headrace.memory.budget import memory_limits
+from headrace.memory.governor import Governor, Pressure
 from headrace.memory.measure.host_memory import available_bytes, total_bytes
 from headrace.memory.measure.own_tree import tree_bytes
 
@@ -64,3 +65,18 @@ async def test_an_engine_holds_its_own_levels_of_a_written_budget(tmp_path):
 def test_limits_can_be_changed_one_by_one():
     limits = MemoryLimits(budget="60%")
     assert msgspec.structs.replace(limits, preempt_at=0.9).budget == "60%"
+
+
+def test_levels_of_a_budget_on_top_of_gigabytes_are_shares_of_what_is_on_top():
+    held = bytes(range(256)) * (800 * MB // 256)
+    on_top, own = memory_limits("+100MB"), memory_limits(MemoryLimits(budget="+100MB", preempt_at=0.9))
+    for limits in (on_top, own):
+        assert limits.base_bytes > 700 * MB
+        assert Governor(limits).observe(limits.base_bytes + 60 * MB, 0.0) is Pressure.NORMAL
+        assert Governor(limits).observe(limits.base_bytes + 96 * MB, 0.0) is Pressure.EMERGENCY
+    assert memory_limits(on_top.budget_bytes).base_bytes == 0  # all of it was given: its levels are shares of it
+    assert len(held) > 700 * MB
+
+
+def test_levels_of_a_budget_on_top_of_little_are_shares_of_all_of_it():
+    assert memory_limits("+4GB").base_bytes == 0

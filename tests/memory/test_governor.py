@@ -37,3 +37,20 @@ def test_levels_are_left_one_by_one():
 def test_levels_must_rise():
     with pytest.raises(OptionError, match="must rise"):
         MemoryLimits(budget_bytes=1, shrink_at=0.9)
+
+
+def test_what_was_held_before_any_work_is_the_zero_until_it_is_given_back():
+    governor = Governor(MemoryLimits(budget_bytes=1000, base_bytes=800))
+    assert governor.observe(920, 0.0) is Pressure.NORMAL  # 60 % of what is on top
+    assert governor.observe(700, 0.1) is Pressure.NORMAL
+    assert governor.zero_bytes == 700
+    assert governor.observe(500, 0.2) is Pressure.NORMAL
+    assert governor.zero_bytes == 0
+    assert governor.observe(850, 0.3) is Pressure.PREEMPTING
+
+
+def test_a_host_that_has_little_left_counts_where_what_was_held_before_is_gone():
+    governor = Governor(MemoryLimits(budget_bytes=1000, base_bytes=800))
+    governor.budget_bytes = 310  # 300 in use, 10 left
+    assert governor.observe(300, 0.0) is Pressure.NORMAL
+    assert governor.observe(309, 0.1) is Pressure.PREEMPTING

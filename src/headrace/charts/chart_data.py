@@ -8,6 +8,10 @@ import msgspec
 
 from headrace.charts.number_bins import NumberBins
 
+LEVELS = ("shrink", "preempt", "emergency")
+_USUAL_LEVELS = tuple(zip((0.70, 0.85, 0.95), LEVELS, strict=True))
+_MOST = 0.60
+
 MOST_BARS = 24
 MOST_PANELS = 7
 LONGEST_LABEL = 80
@@ -83,6 +87,13 @@ class MemoryEvent(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+def memory_levels(lowest_bytes: int, budget_bytes: int) -> tuple[tuple[float, str], ...]:
+    """The usual levels. A process that never held less than most of its budget may have held that before any work:
+    where its levels are is then not in its history.
+    """
+    return () if lowest_bytes >= _MOST * budget_bytes else _USUAL_LEVELS
+
+
 class MemoryChart(msgspec.Struct, frozen=True, kw_only=True):
     """Memory over time. `levels` are shares of the budget with what happens there; `starts` are the seconds at which
     later runs begin.
@@ -91,7 +102,7 @@ class MemoryChart(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     marks: tuple[MemoryMark, ...]
     budget_bytes: int
-    levels: tuple[tuple[float, str], ...] = ((0.70, "shrink"), (0.85, "preempt"), (0.95, "emergency"))
+    levels: tuple[tuple[float, str], ...] = _USUAL_LEVELS
     starts: tuple[float, ...] = ()
     events: tuple[MemoryEvent, ...] = ()
     notes: tuple[str, ...] = ()

@@ -369,7 +369,7 @@ class SurveyRun:
         if not self._window.is_held_back:
             return None
         memory = self._memory
-        return int(memory.budget_bytes * memory.limits.preempt_at) - self._elsewhere_bytes
+        return memory.limits.bytes_at(memory.limits.preempt_at, memory.budget_bytes) - self._elsewhere_bytes
 
     def _lease(self) -> None:
         self._executor.lease(

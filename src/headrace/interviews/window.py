@@ -58,7 +58,7 @@ class Window:
         self._rows = 0  # since the last reading
         self._read_at_s = 0.0
         self._used_bytes = 0
-        self._preempting_bytes = limits.budget_bytes * limits.preempt_at
+        self._preempting_bytes = limits.bytes_at(limits.preempt_at, limits.budget_bytes)
 
     @property
     def width(self) -> int:

@@ -10,7 +10,8 @@ handed the engine's readings and level (`agents.engine.engine_memory`), so that 
   read ten times a second, twenty times in an engine, and more often while a survey's window is not fully open.
 - The levels are percentages of the budget (`limits.MemoryLimits`): at 70 % (high) the window halves with each reading,
   down to an eighth; at 85 % (preempting) one interview at a time goes on; at 95 % (emergency) the lowest work is ended.
-  Each level is left only after 2 s below its lower line: one reading under the line is noise.
+  Each level is left only after 2 s below its lower line: one reading under the line is noise. Where a budget is on top
+  (`"+512MB"`, the default) of a process that already holds 60 % of the sum, they are percentages of what is on top.
 - When the level rises, `reclaiming` drops SQLite's pages and compiled templates, collects garbage and hands free heap
   back: all of large blocks, about half of small objects, as measured. The owner of the budget calls it, once for all.
 - Without workers this is best effort: replies that arrive together can outrun any reading, and CPython does not give

@@ -22,15 +22,26 @@ def memory_limits(given: str | int | MemoryLimits | None) -> MemoryLimits:
     """Return the limits with their budget in bytes. A written one is at most what the host has, and BudgetTooSmall
     where the process already uses more; `budget_bytes` is taken as it is.
     """
+    used_bytes = tree_bytes()
     if not isinstance(given, MemoryLimits):
-        return MemoryLimits(budget_bytes=_budget_bytes("memory", given))
+        limits = MemoryLimits(budget_bytes=_budget_bytes("memory", given, used_bytes))
+        return _with_base(limits, given, used_bytes)
     if given.budget is None:
         return given
-    return structs.replace(given, budget=None, budget_bytes=_budget_bytes("budget", given.budget))
+    budget_bytes = _budget_bytes("budget", given.budget, used_bytes)
+    return _with_base(structs.replace(given, budget=None, budget_bytes=budget_bytes), given.budget, used_bytes)
 
 
-def _budget_bytes(option: str, written: str | int | None) -> int:
-    used, free = tree_bytes(), available_bytes()
+def _with_base(limits: MemoryLimits, written: str | int | None, used_bytes: int) -> MemoryLimits:
+    """A notebook may hold gigabytes: of these and 512 MB on top, each level would be entered before any work."""
+    is_on_top = written is None or parse_budget(written).kind is BudgetKind.EXTRA
+    if not is_on_top or used_bytes < limits.shrink_until * limits.budget_bytes:
+        return limits
+    return structs.replace(limits, base_bytes=used_bytes)
+
+
+def _budget_bytes(option: str, written: str | int | None, used: int) -> int:
+    free = available_bytes()
     if written is None:
         return used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE))
     budget = parse_budget(written)

@@ -71,7 +71,7 @@ class BudgetReadings:
 
     @property
     def is_calm(self) -> bool:
-        return self.used_bytes < self.budget_bytes * self.limits.shrink_at
+        return self.used_bytes < self._bytes_at(self.limits.shrink_at)
 
     def read(self, now_s: float) -> int:
         self.used_bytes = self._surely_used(now_s)
@@ -87,16 +87,19 @@ class BudgetReadings:
         self.budget_bytes = min(self.limits.budget_bytes, self.used_bytes + available_bytes())
         return True
 
+    def _bytes_at(self, share: float) -> int:
+        return self.limits.bytes_at(share, self.budget_bytes)
+
     def _surely_used(self, now_s: float) -> int:
         """Forks that share their memory look like many times as much: correct the gauge before anything is stopped for
         it, and soon again where much was found to be shared, since it may have gone.
         """
         gauge, limits = self.gauge, self.limits
         used = gauge.read()
-        share = used / max(1, self.budget_bytes)
-        is_unsure = share >= limits.preempt_at or gauge.correction_bytes < -_MUCH_SHARED_BYTES
+        is_unsure = used >= self._bytes_at(limits.preempt_at) or gauge.correction_bytes < -_MUCH_SHARED_BYTES
         has_fallen = used + _MUCH_SHARED_BYTES < self.used_bytes
-        is_due = share >= limits.emergency_at or has_fallen or now_s - self._corrected_s >= _CORRECT_EVERY_S
+        is_urgent = used >= self._bytes_at(limits.emergency_at) or has_fallen
+        is_due = is_urgent or now_s - self._corrected_s >= _CORRECT_EVERY_S
         if gauge.has_workers and is_unsure and is_due:
             self._corrected_s = now_s
             gauge.correct()

@@ -23,19 +23,21 @@ NO_PRESSURE = Pressure.NORMAL  # by itself: see agents.scheduler.scheduled_runs
 class Governor:
     """A level is entered at once and left only after `calm_s` below its lower line: one low reading is noise.
 
-    `budget_bytes` may fall below the limit's where the host has less left, and `zero_bytes` rises where memory that no
-    work holds never falls: levels are shares of what lies between the two.
+    `budget_bytes` may fall below the limit's where the host has less left. `zero_bytes` is what the process held before
+    any work, and rises where memory that no work holds never falls: levels are shares of what lies between the two.
     """
 
     def __init__(self, limits: MemoryLimits) -> None:
         self.limits = limits
         self.pressure = Pressure.NORMAL
         self.budget_bytes = limits.budget_bytes
-        self.zero_bytes = 0
+        self.zero_bytes = limits.base_bytes
+        self.has_started_over = False
         self.share = 0.0
         self._below_since_s: float | None = None
 
     def observe(self, used_bytes: int, now_s: float) -> Pressure:
+        self._lower_zero(used_bytes)
         self.share = share = (used_bytes - self.zero_bytes) / max(1, self.budget_bytes - self.zero_bytes)
         entered = self._entered(share)
         if entered >= self.pressure:
@@ -61,9 +63,15 @@ class Governor:
 
     def start_over(self, zero_bytes: int) -> None:
         """Make what is in use the new zero, and with it start without pressure."""
-        self.zero_bytes = zero_bytes
+        self.zero_bytes, self.has_started_over = zero_bytes, True
         self.pressure = Pressure.NORMAL
         self._below_since_s = None
+
+    def _lower_zero(self, used_bytes: int) -> None:
+        if used_bytes < self.limits.shrink_until * self.budget_bytes:
+            self.zero_bytes, self.has_started_over = 0, False
+        elif used_bytes < self.zero_bytes:
+            self.zero_bytes = used_bytes
 
     def _entered(self, share: float) -> Pressure:
         limits = self.limits

@@ -9,7 +9,7 @@ import time
 from itertools import pairwise
 
 from headrace.charts.bar_svg import share_text
-from headrace.charts.chart_data import LONGEST_LABEL, MemoryChart, MemoryEvent, MemoryMark
+from headrace.charts.chart_data import LEVELS, LONGEST_LABEL, MemoryChart, MemoryEvent, MemoryMark, memory_levels
 from headrace.charts.memory_svg import memory_svg
 from headrace.charts.step_svg import MOST_STEPS, RunMark, StepBar, StepChart, step_svg
 from headrace.display import cell_text, counted
@@ -18,8 +18,6 @@ from headrace.web.api.agent_runs import AgentRunShown, StepShown
 from headrace.web.api.engine_events import EngineMemoryLine, EventShown
 from headrace.web.api.engine_summary import EngineSummary
 
-_USUAL_LEVELS = (0.70, 0.85, 0.95)
-_LEVELS = ("shrink", "preempt", "emergency")
 _BEFELL = frozenset(
     {"preempted", "killed", "stopped", "lost", "out of memory", "retried", "undecided", "failed", "steered", "skipped"}
 )
@@ -31,7 +29,9 @@ def memory_picture(engine: EngineSummary, found: EngineMemoryLine) -> str:
     if not points:
         return ""
     budget, highest = points[-1].budget_bytes, max(point.memory_bytes for point in points)
-    levels = _USUAL_LEVELS if engine.live is None else engine.live.levels
+    levels = memory_levels(min(point.memory_bytes for point in points), budget)
+    if engine.live is not None:
+        levels = tuple(zip(engine.live.levels, LEVELS, strict=True))
     end = points[-1].second + points[-1].seconds
     note = f"at most {format_bytes(highest)}, {share_text(highest / max(1, budget))} of {format_bytes(budget)};"
     note += f" opened {counted(len({point.run for point in points}), 'time')}, {format_short_duration(end)} in all"
@@ -40,7 +40,7 @@ def memory_picture(engine: EngineSummary, found: EngineMemoryLine) -> str:
         title=f"memory of {cell_text(engine.name, LONGEST_LABEL)}",
         marks=tuple(MemoryMark(point.second, point.memory_bytes) for point in points),
         budget_bytes=budget,
-        levels=tuple(zip(levels, _LEVELS, strict=True)),
+        levels=levels,
         starts=tuple(float(after.second) for before, after in pairwise(points) if after.run != before.run),
         events=tuple(MemoryEvent(each.second, each.event.what, _why(each.event)) for each in found.events),
         notes=(note, *cut),

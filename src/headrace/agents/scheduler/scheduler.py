@@ -61,7 +61,7 @@ class Scheduler:
         return self._state.hosts[host].pressure
 
     def zero_bytes(self, host: str) -> int:
-        """What counts as no memory in use on a host, since it never falls; 0 as a rule."""
+        """What counts as no memory in use on a host, since no work holds it; 0 as a rule."""
         known = self._state.hosts.get(host)
         return known.governor.zero_bytes if known else 0
 

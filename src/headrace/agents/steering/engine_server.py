@@ -76,9 +76,12 @@ class EngineAnswers:
             return RefusalReply(f"{error.message} {error.fix}".strip())
 
     def _state(self) -> EngineReply:
-        limits = self._parts.options.memory
-        levels = (limits.shrink_at, limits.preempt_at, limits.emergency_at)
-        return EngineReply(os.getpid(), levels, bounded_status(self._status()))
+        limits, budget_bytes = self._parts.options.memory, self._parts.options.memory.budget_bytes
+        shrink, preempt, kill = (
+            limits.bytes_at(share, budget_bytes) / budget_bytes
+            for share in (limits.shrink_at, limits.preempt_at, limits.emergency_at)
+        )
+        return EngineReply(os.getpid(), (shrink, preempt, kill), bounded_status(self._status()))
 
     async def _carry_out(self, request: RunRequest) -> None:
         run, requests = request.run, self._requests

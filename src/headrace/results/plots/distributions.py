@@ -21,6 +21,7 @@ from headrace.charts.chart_data import (
     Histogram,
     MemoryChart,
     MemoryMark,
+    memory_levels,
 )
 from headrace.display import cell_text, counted
 from headrace.errors import InvalidInput
@@ -157,6 +158,7 @@ def memory_chart(points: list[HistoryPoint], name: str, interviews: int) -> Memo
         title=f"memory of {cell_text(name, LONGEST_LABEL)}",
         marks=tuple(MemoryMark(point.second, point.memory_bytes, point.stored_bytes) for point in points),
         budget_bytes=budget,
+        levels=memory_levels(min(point.memory_bytes for point in points), budget),
         starts=tuple(map(float, starts)),
         notes=(note,),
     )

@@ -66,7 +66,7 @@ class Host:
     def slots_now(self) -> int:
         """How many slots may be in use: fewer under pressure, one above a floor that never falls."""
         governor = self.governor
-        if governor.zero_bytes:
+        if governor.has_started_over:
             return 1
         return self.slot_count if governor.pressure is NO_PRESSURE else max(1, self.slot_count // 2)
 
@@ -187,6 +187,6 @@ class Host:
     def _throttled(self) -> SurveyThrottle:
         if any(slot.pauses_surveys for slot in self.slots.values()):
             return SurveyThrottle.PAUSE
-        if self.governor.zero_bytes or self.has_alone():
+        if self.governor.has_started_over or self.has_alone():
             return max(SurveyThrottle.ONE_PERMIT, self.throttle)
         return self.throttle

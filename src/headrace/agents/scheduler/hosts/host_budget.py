@@ -102,7 +102,7 @@ class HostBudget:
 
     @property
     def kept_free_bytes(self) -> int:
-        return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
+        return self.governor.budget_bytes - self.governor.bytes_at(self._limits.preempt_at)
 
     def owed_bytes(self, slot: Slot, slot_memory_bytes: int) -> int:
         """What the runs of a slot may use before a death of theirs counts as their own: what it started with where that
@@ -200,10 +200,6 @@ class HostBudget:
             self.floor_bytes = max(0, lent_below_bytes - self._lendable_bytes - surveys_bytes)
         else:
             self.floor_bytes = min(own_bytes, self.floor_bytes) if self._slots else own_bytes
-        if used_bytes < governor.limits.shrink_until * governor.budget_bytes:
-            governor.zero_bytes = 0
-        else:
-            governor.zero_bytes = min(governor.zero_bytes, used_bytes)
 
     def _note_lendable(self, lendable_bytes: int | None) -> None:
         self._lendable_bytes = lendable_bytes
