@@ -18,6 +18,7 @@ from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine.programs import paying
 from tests.store.kept_files import FORMATS, unpacked
 from tests.trouble.children import until
+from tests.web.event_client import followed
 from tests.web.running_page import Answer, RunningPage
 
 ROOT = Path(__file__).parents[2]
@@ -283,3 +284,32 @@ def test_a_run_file_is_no_engine_and_an_id_that_is_none_is_said(tmp_path: Path):
         refused = page.get(f"/api/v1/engines/{file['id']}")
         assert (refused.status, "run file" in refused.json()["error"]["message"]) == (400, True)
         assert page.get("/engines/0011223344556677").status == 404
+
+
+async def test_an_engine_and_a_run_are_followed_in_figures_without_what_was_written(tmp_path: Path):
+    async with inline(tmp_path / "agents.run") as engine:
+        run = await engine.submit(endless, HOSTILE)
+        with RunningPage(tmp_path) as page:
+            name = await elsewhere(engine_id, page)
+            events = await elsewhere(first_events, page, f"/engines/{name}/live", f"/engines/{name}/runs/{run.id}/live")
+            assert events[0]["engine"]["live"]["pid"] == os.getpid()
+            assert {figure["name"]: figure["text"] for figure in events[0]["engine"]["figures"]}["pressure"] == "normal"
+            assert events[1]["run"]["state"] == "running"
+            assert "alert(1)" not in str(events[1])
+            assert (await elsewhere(first_status, page, f"/engines/{name}/runs/99/live")) == 404
+        await run.cancel()
+
+
+def first_events(page: RunningPage, *paths: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        with followed(page.port, path) as client:
+            event = client.next()
+            assert event is not None
+            found.append(event.data)
+    return found
+
+
+def first_status(page: RunningPage, path: str) -> int:
+    with followed(page.port, path) as client:
+        return client.status

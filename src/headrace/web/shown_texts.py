@@ -8,9 +8,19 @@ from __future__ import annotations
 import time
 from math import ceil
 
+import msgspec
+
 from headrace.units import format_bytes, format_count, format_short_duration
 
 _AGES_S = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+
+
+class ShownFigure(msgspec.Struct, frozen=True):
+    """A figure as it is shown; `text` is empty where there is none now. `is_bad` where it is a fault."""
+
+    name: str
+    text: str
+    is_bad: bool = False
 
 
 def number(value: int) -> str:

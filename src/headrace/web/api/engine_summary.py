@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from headrace.agents.engine.status import HeartbeatStatus, RunInSlot
@@ -12,8 +14,10 @@ from headrace.store.engine_file.engine_queries import counts_by_state
 from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.run_file.removal import disk_bytes
+from headrace.units import format_bytes
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
+from headrace.web.shown_texts import ShownFigure, bytes_of, number, part_of
 
 _MOST_LETTERS = 500
 
@@ -76,7 +80,9 @@ class EngineNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`live` is null where no process has the file open, or where it does not answer: `trouble` then says why."""
+    """`live` is null where no process has the file open, or where it does not answer: `trouble` then says why.
+    `figures` are the most important ones as texts.
+    """
 
     id: str
     name: str
@@ -87,6 +93,7 @@ class EngineSummary(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory_bytes: int | None
     size_bytes: int
     live: EngineNow | None
+    figures: tuple[ShownFigure, ...]
     trouble: str = ""
 
 
@@ -103,7 +110,10 @@ def state_word(state: RunState) -> str:
 
 
 def _engine_summary(files: ShownFiles, asked: OneEngine) -> EngineSummary:
-    file = engine_file(files, asked.engine)
+    return engine_summary_of(engine_file(files, asked.engine))
+
+
+def engine_summary_of(file: ShownFile) -> EngineSummary:
     live, trouble = None, ""
     try:
         live = engine_state(file.path)
@@ -111,6 +121,7 @@ def _engine_summary(files: ShownFiles, asked: OneEngine) -> EngineSummary:
         trouble = error.message
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         counts, peak_bytes = counts_by_state(reader), reader.peak_memory_bytes()
+    size_bytes, now = disk_bytes(file.path), None if live is None else _now(live)
     return EngineSummary(
         id=file.id,
         name=file.path.name,
@@ -119,10 +130,30 @@ def _engine_summary(files: ShownFiles, asked: OneEngine) -> EngineSummary:
         runs={state_word(state): count for state, count in counts.items()},
         failed=sum(count for state, count in counts.items() if state in FAILED_STATES),
         peak_memory_bytes=peak_bytes,
-        size_bytes=disk_bytes(file.path),
-        live=None if live is None else _now(live),
+        size_bytes=size_bytes,
+        live=now,
+        figures=tuple(_figures(now, counts, peak_bytes, size_bytes)),
         trouble=trouble,
     )
+
+
+def _figures(
+    now: EngineNow | None, counts: Mapping[RunState, int], peak_bytes: int | None, size_bytes: int
+) -> list[ShownFigure]:
+    """The same ones for every engine, so that what is on a page can be replaced one by one."""
+    is_pressed = now is not None and now.pressure != "normal"
+    return [
+        ShownFigure("memory", "" if now is None else bytes_of(now.memory_bytes, now.budget_bytes)),
+        ShownFigure("pressure", "" if now is None else now.pressure, is_pressed),
+        ShownFigure("slots in use", "" if now is None else part_of(now.running - now.awaiting, now.slots)),
+        ShownFigure("process", "" if now is None else str(now.pid)),
+        ShownFigure("highest memory", "" if peak_bytes is None else format_bytes(peak_bytes)),
+        *(
+            ShownFigure(f"runs {state_word(each)}", number(counts[each]) if counts.get(each) else "")
+            for each in RunState
+        ),
+        ShownFigure("on disk", format_bytes(size_bytes)),
+    ]
 
 
 def _now(reply: EngineReply) -> EngineNow:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 from msgspec import structs
 
+from headrace.agents.steering.engine_client import engine_state
 from headrace.display import counted
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, NotSteerable
 from headrace.interviews.steering.run_file_status import RunFileStatus
 from headrace.store.engine_file.engine_overview import read_overview
 from headrace.store.lock import writer_of
@@ -30,7 +33,7 @@ class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     """`trouble` says why a file cannot be read. Figures that a file does not have are null: an engine file has no
-    total, and only a run that goes on uses memory. `percent` is what is done of the total.
+    total, and only what runs uses memory. `percent` is what is done of the total.
     """
 
     id: str
@@ -128,6 +131,9 @@ def _run_line(file: ShownFile) -> ListedFile:
 
 
 def _engine_line(file: ShownFile) -> ListedFile:
+    live = None
+    with suppress(NotSteerable):  # it is open all the same, and its file says the rest
+        live = engine_state(file.path)
     overview = read_overview(file.path, 0)
     return ListedFile(
         id=file.id,
@@ -138,6 +144,8 @@ def _engine_line(file: ShownFile) -> ListedFile:
         changed_at=file.changed_at,
         done=sum(count for state, count in overview.runs.items() if state.is_final),
         failed=overview.failed,
+        memory_bytes=None if live is None else live.status.memory_bytes,
+        budget_bytes=None if live is None else live.status.budget_bytes,
     )
 
 

@@ -17,19 +17,11 @@ from headrace.units import format_bytes, format_count, format_short_duration
 from headrace.web.operations import PageOperation
 from headrace.web.run_paces import RunPace
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
-from headrace.web.shown_texts import bytes_of, money, number, part_of, rate, share, time_left
+from headrace.web.shown_texts import ShownFigure, bytes_of, money, number, part_of, rate, share, time_left
 
 _MOST_LETTERS = 300
 _MOST_ENDPOINTS = 100
 _UNKNOWN_PACE = RunPace(None, None)
-
-
-class ShownFigure(msgspec.Struct, frozen=True):
-    """A figure as it is shown; `text` is empty where the run does not have it now. `is_bad` where it is a fault."""
-
-    name: str
-    text: str
-    is_bad: bool = False
 
 
 class EndpointFigures(msgspec.Struct, frozen=True, kw_only=True):

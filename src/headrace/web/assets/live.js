@@ -2,8 +2,7 @@
 // A hidden tab closes its stream: a browser has few connections to one server, and the next event has everything.
 
 const FRAGMENT_EVERY_MS = 5000;
-const list = document.querySelector("[data-live-list]");
-const run = document.querySelector("[data-live-run]");
+const live = document.querySelector("[data-live]");
 
 function setText(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
@@ -20,24 +19,47 @@ function setMeter(element, percent) {
   if (element && percent !== null) element.value = percent;
 }
 
-function replaceWhereOther(shown, found) {
-  // Nothing is taken away from under a reader: not what has the focus.
-  if (!shown.isEqualNode(found) && !shown.contains(document.activeElement)) shown.replaceWith(document.adoptNode(found));
+// As the reader has left it: what is opened, and how far it is scrolled.
+function keepAsLeft(shown, found) {
+  const opened = shown.querySelectorAll("details"), scrolled = shown.querySelectorAll(".scroll");
+  found.querySelectorAll("details").forEach((each, place) => (each.open = opened[place]?.open ?? each.open));
+  return () => found.querySelectorAll(".scroll").forEach((each, place) => (each.scrollLeft = scrolled[place]?.scrollLeft ?? 0));
 }
 
-// Parts of this page as the server draws them now, in the place of what is shown.
+function replaceWhereOther(shown, found) {
+  // Nothing is taken away from under a reader: not what has the focus.
+  if (shown.contains(document.activeElement)) return;
+  const scrollBack = keepAsLeft(shown, found);
+  if (shown.isEqualNode(found)) return;
+  shown.replaceWith(document.adoptNode(found));
+  scrollBack();
+}
+
+const named = (place, selector) => new Map([...place.querySelectorAll(selector)].map((each) => [each.dataset.fragment, each]));
+
+// Parts of this page as the server draws them now, in the place of what is shown; the whole page where it has others.
 function fragments(selector, everyMs) {
-  let due = 0, isFetching = false;
-  return async (isUrgent = false) => {
-    if (isFetching || (Date.now() < due && !isUrgent)) return;
+  let due = 0, isFetching = false, timer = null;
+  const redraw = async (isUrgent = false) => {
     if (!document.querySelector(selector)) return;
+    const waitMs = isFetching ? 200 : isUrgent ? 0 : due - Date.now();
+    if (waitMs > 0) {
+      timer ??= setTimeout(() => {
+        timer = null;
+        redraw(isUrgent);
+      }, waitMs);
+      return;
+    }
     isFetching = true;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const found = page.querySelectorAll(selector), shown = document.querySelectorAll(selector);
-      if (found.length === shown.length) shown.forEach((each, place) => replaceWhereOther(each, found[place]));
+      const found = named(page, selector), shown = named(document, selector);
+      if (found.size === shown.size && [...found.keys()].every((name) => shown.has(name)))
+        shown.forEach((each, name) => replaceWhereOther(each, found.get(name)));
+      else replaceWhereOther(document.querySelector("main"), page.querySelector("main"));
+      sayConnection();
     } catch {
       // The stream says that the connection is lost.
     } finally {
@@ -45,12 +67,13 @@ function fragments(selector, everyMs) {
       due = Date.now() + everyMs;
     }
   };
+  return redraw;
 }
 
 const redrawFragments = fragments("[data-fragment]", FRAGMENT_EVERY_MS);
-const redrawList = fragments("[data-live-list]", FRAGMENT_EVERY_MS);
+const redrawList = fragments('[data-live-event="files"]', FRAGMENT_EVERY_MS);
 
-function showRun({ run: now }) {
+function showSubject(now) {
   const isOther = setState(document.querySelector("[data-state]"), now.state);
   setMeter(document.querySelector("[data-meter]"), now.percent);
   for (const figure of now.figures) {
@@ -66,10 +89,10 @@ function showRun({ run: now }) {
     setText(notice, now.live ? now.live.notice : "");
     notice.hidden = notice.textContent === "";
   }
-  now.endpoints.forEach((each, place) => {
-    const words = document.querySelector(`[data-endpoint="${place}"] [data-now]`);
-    setText(words, each.now);
-    words?.classList.toggle("warn", each.state !== "open");
+  document.querySelectorAll("[data-endpoint] [data-now]").forEach((words, place) => {
+    const endpoint = now.endpoints[place];
+    setText(words, endpoint?.now ?? "");
+    words.classList.toggle("warn", endpoint !== undefined && endpoint.state !== "open");
   });
   redrawFragments(isOther);
 }
@@ -91,8 +114,13 @@ function showFiles({ files, total, truncated }) {
   if (isOther) redrawList();
 }
 
+let said = "";
+function sayConnection(text = said) {
+  said = text;
+  setText(document.querySelector("[data-connection]"), text);
+}
+
 function follow(address, name, show) {
-  const connection = document.querySelector("[data-connection]");
   let source = null;
   const close = () => {
     source?.close();
@@ -101,17 +129,22 @@ function follow(address, name, show) {
   const open = () => {
     close();
     source = new EventSource(address);
-    source.onopen = () => setText(connection, "live");
+    source.onopen = () => sayConnection("live");
     source.onerror = () => {
       const isGone = source?.readyState === EventSource.CLOSED;
-      setText(connection, isGone ? "no live updates: load the page again" : "connection lost, trying again");
+      sayConnection(isGone ? "no live updates: load the page again" : "connection lost, trying again");
     };
     source.addEventListener(name, (event) => show(JSON.parse(event.data)));
-    source.addEventListener("trouble", (event) => setText(connection, JSON.parse(event.data).error.message));
+    source.addEventListener("trouble", (event) => sayConnection(JSON.parse(event.data).error.message));
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : source || open()));
   if (!document.hidden) open();
 }
 
-if (run) follow(run.dataset.liveRun, "run", showRun);
-if (list) follow(list.dataset.liveList, "files", showFiles);
+const SHOW = {
+  run: ({ run }) => showSubject(run),
+  engine: ({ engine }) => showSubject(engine),
+  agent_run: () => redrawFragments(true),
+  files: showFiles,
+};
+if (live) follow(live.dataset.live, live.dataset.liveEvent, SHOW[live.dataset.liveEvent]);

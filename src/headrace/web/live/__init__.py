@@ -10,6 +10,6 @@ changed since the number it has seen; the number is the event's id, which a brow
 and what came between was never made into bytes for it.
 
     watches        what is watched, and the latest reading of each
-    streams        the streams there are: the list, and one run
+    streams        the streams there are: the list, a run, an engine, an agent run
     event_stream   one client over HTTP
 """
