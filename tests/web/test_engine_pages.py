@@ -163,12 +163,17 @@ def forms_in(html: str) -> dict[str, str]:
 
 def pressed(page: RunningPage, address: str, **fields: str) -> Answer:
     """Open a confirmation and send its form, as a browser without scripts does."""
+    return pressed_twice(page, address, times=1, **fields)[0]
+
+
+def pressed_twice(page: RunningPage, address: str, times: int = 2, **fields: str) -> list[Answer]:
+    """The same, and then load the answer again: the same form is sent again."""
     cookie = f"{page.access.cookie_name}={page.access.cookie}"
     asked = page.get(address, Cookie=cookie)
     hidden = forms_in(without_scripts(asked))
     assert hidden["proof"]
     origin = f"http://127.0.0.1:{page.port}"
-    return page.post(address, {**hidden, **fields}, Cookie=cookie, Origin=origin)
+    return [page.post(address, {**hidden, **fields}, Cookie=cookie, Origin=origin) for _ in range(times)]
 
 
 async def test_a_run_is_cancelled_tried_again_and_told_by_forms(tmp_path: Path):
@@ -195,8 +200,9 @@ async def test_a_run_is_cancelled_tried_again_and_told_by_forms(tmp_path: Path):
             send = f"{here}/{waiting.id}/steer/send"
             bad = await elsewhere(lambda: pressed(page, send, message="{no json"))
             assert (bad.status, "not JSON" in bad.body) == (409, True)
-            answer = await elsewhere(lambda: pressed(page, send, message='{"go": "on"}'))
+            answer, again = await elsewhere(lambda: pressed_twice(page, send, message='{"go": "on"}'))
             assert "message is saved" in without_scripts(answer)
+            assert (again.status, "sent already" in again.body) == (409, True)
             assert await waiting.result() == {"go": "on"}
             befell = (await elsewhere(page.api, f"{here}/{going.id}"))["events"]
             assert "steered" in [event["what"] for event in befell]

@@ -1,7 +1,9 @@
 """What a client may take: connections, time for headers and forms; and the token in no log."""
 
+import asyncio
 import logging
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace.web import page_server
+from headrace.web.reads import Reads, TooBusy
 from tests.trouble.children import until
 from tests.web.running_page import TOKEN, RunningPage
 
@@ -75,3 +78,22 @@ def test_the_token_is_in_no_log(page: RunningPage, caplog: pytest.LogCaptureFixt
     assert "HTTP/9.9" in caplog.text
     assert TOKEN not in caplog.text
     assert page.access.cookie not in caplog.text
+
+
+async def test_one_client_leaves_room_for_another():
+    reads, is_over = Reads(), threading.Event()
+    try:
+        many = [asyncio.create_task(reads.run(is_over.wait, "one")) for _ in range(60)]
+        other = asyncio.create_task(reads.run(is_over.wait, "another"))
+        await asyncio.sleep(0)
+        refused = [task for task in many if task.done()]
+        assert 0 < len(refused) < len(many)
+        assert all(isinstance(task.exception(), TooBusy) for task in refused)
+        assert not other.done()
+        is_over.set()
+        assert await other is True
+        assert await reads.run(lambda: "later", "one") == "later"
+    finally:
+        is_over.set()
+        await asyncio.gather(*many, return_exceptions=True)
+        reads.close()

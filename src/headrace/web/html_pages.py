@@ -50,6 +50,7 @@ def _environment() -> minijinja.Environment:
     return minijinja.Environment(
         templates=templates,
         undefined_behavior="strict",
+        debug=False,  # what a template fails on goes to the log, and answers are not for a log
         trim_blocks=True,
         lstrip_blocks=True,
         filters={

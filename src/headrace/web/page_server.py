@@ -7,9 +7,10 @@ Does not cover: who may come in (web.access), what can be asked (web.api), or HT
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TypeAlias
 
 import msgspec
@@ -30,6 +31,7 @@ from headrace.web.operations import AnyOperation, Method, error_reply, http_stat
 from headrace.web.page_log import PageLog
 from headrace.web.pages import PAGES, HtmlPage
 from headrace.web.reads import Reads, TooBusy
+from headrace.web.sent_forms import FormSentTwice, SentForms
 from headrace.web.shown_files import ShownFiles
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -54,6 +56,7 @@ class PageServer:
         self._watches = Watches(self._reads)
         self._downloads = Downloads(files)
         self._metrics = Metrics(files)
+        self._sent_forms = SentForms()
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncGenerator[None]:
@@ -156,7 +159,7 @@ class PageServer:
             if operation.method is Method.POST:
                 given |= await self._form(request)
             parameters = operation.parsed(given)
-            reply = await self._reads.run(lambda: operation.call(self._files, parameters))
+            reply = await self._reads.run(lambda: operation.call(self._files, parameters), request.remote)
             return _json(reply)
 
         return answer
@@ -186,8 +189,8 @@ class PageServer:
         body = openapi_document(API, can_steer=self._can_steer)
         return web.Response(body=body, content_type="application/json")
 
-    async def _measure(self, _: web.Request) -> web.StreamResponse:
-        text = await self._reads.run(self._metrics.text)
+    async def _measure(self, request: web.Request) -> web.StreamResponse:
+        text = await self._reads.run(self._metrics.text, request.remote)
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _end_streams(self, _: web.Application) -> None:
@@ -198,8 +201,10 @@ class PageServer:
             given = {**request.query, **request.match_info}
             if page.method is Method.POST:
                 given |= await self._form(request)
-            given["proof"] = self._access.form_proof if self._can_steer else ""
-            return _html(await self._reads.run(lambda: page.show(self._files, given)))
+            sent = self._sent_forms.sent(given.pop("once", ""))
+            given |= {"proof": self._access.form_proof if self._can_steer else "", "once": secrets.token_hex(8)}
+            with sent if page.method is Method.POST else nullcontext():
+                return _html(await self._reads.run(lambda: page.show(self._files, given), request.remote))
 
         return show
 
@@ -231,7 +236,13 @@ async def _asset(request: web.Request) -> web.StreamResponse:
 
 
 def _failed(request: web.Request, error: HeadraceError) -> web.Response:
-    status = 503 if isinstance(error, (TooBusy, TooManyWatch)) else http_status(error)
+    match error:
+        case TooBusy() | TooManyWatch():
+            status = 503
+        case FormSentTwice():
+            status = 409
+        case _:
+            status = http_status(error)
     if request.path.startswith(API):
         return _json(error_reply(error), status)
     return _html(rendered("error.html", message=error.message, fix=error.fix), status)

@@ -1,17 +1,18 @@
 """The threads that operations run in: a few, so that reading never takes more than a few readers' memory, and a bounded
-queue before them.
+queue before them, of which one client has no more than a part.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from headrace.errors import HeadraceError
 
-_THREADS, _MOST_WAITING = 4, 64
+_THREADS, _MOST_WAITING, _MOST_OF_A_CLIENT = 4, 64, 48
 Read = TypeVar("Read")
 
 
@@ -25,16 +26,20 @@ class TooBusy(HeadraceError):
 class Reads:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="headrace-read")
-        self._asked = 0
+        self._asked: Counter[str | None] = Counter()
 
-    async def run(self, function: Callable[[], Read]) -> Read:
-        if self._asked >= _THREADS + _MOST_WAITING:
+    async def run(self, function: Callable[[], Read], client: str | None = None) -> Read:
+        """Read in a thread, for the client with this address; without one, for the page itself."""
+        asked = self._asked
+        if asked.total() >= _THREADS + _MOST_WAITING or asked[client] >= _MOST_OF_A_CLIENT:
             raise TooBusy
-        self._asked += 1
+        asked[client] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, function)
         finally:
-            self._asked -= 1
+            asked[client] -= 1
+            if not asked[client]:
+                del asked[client]
 
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,7 @@
 """Steers the runs of an engine that has its file open: cancel, retry, send a message, decide about a side effect.
 
 The engine's own process does it (agents.steering), and each is one of its events. Does not cover: the forms
-(web.pages.engine_steering_pages).
+(web.pages.steering_pages).
 """
 
 from __future__ import annotations

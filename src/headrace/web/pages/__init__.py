@@ -6,7 +6,6 @@ Does not cover: reading (web.api), or how templates are filled (web.html_pages).
 from __future__ import annotations
 
 from headrace.web.pages.engine_pages import ENGINE_PAGES
-from headrace.web.pages.engine_steering_pages import ENGINE_STEERING_PAGES
 from headrace.web.pages.failure_page import FAILURE_PAGES
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.pages.interview_page import INTERVIEW_PAGES
@@ -17,7 +16,6 @@ from headrace.web.pages.table_page import TABLE_PAGES
 
 PAGES: tuple[HtmlPage, ...] = (
     *ENGINE_PAGES,
-    *ENGINE_STEERING_PAGES,
     *RUN_PAGES,
     *TABLE_PAGES,
     *INTERVIEW_PAGES,

@@ -13,7 +13,7 @@ from headrace.web.shown_files import ShownFiles
 class HtmlPage:
     """`show` blocks: it runs in a thread. It is given what the address has, its path's names and its query, the fields
     of a form that was sent, and as `proof` what a form must hold to steer: empty where nothing may be steered. A page
-    that `steers` is not there then.
+    that `steers` is not there then. `once` is a new number for a form: one with the same is carried out once.
     """
 
     path: str
