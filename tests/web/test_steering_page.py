@@ -105,7 +105,7 @@ def test_a_live_run_asks_its_failed_interviews_again(place: Path):
         before = run.state_once(path, done=60)
         assert before.progress.failed
         name = run_id(page)
-        assert "Retry these" in page.get(f"/runs/{name}/failures").body
+        assert "Retry all of them" in page.get(f"/runs/{name}/failures").body
         told(page, f"/runs/{name}/pause")
         until(lambda: ask(path, StateRequest()).progress.in_flight == 0, "what is in flight to end", every_s=0.02)
         paused = ask(path, StateRequest()).progress
@@ -123,6 +123,35 @@ def test_a_live_run_asks_its_failed_interviews_again(place: Path):
         assert stats.failed == len({failure.ordinal for failure in results.failed()})
         # Each was asked once, and those that had failed once more: no more, and no less.
         assert stats.calls == 400 + steered["retried"]
+
+
+def test_only_those_of_one_cause_are_asked_again(place: Path):
+    path = place / "a.run"
+    (place / "s.yaml").write_text(SURVEY.replace("free_text", "numerical"))
+    words = failing("a.run", 400)
+    with live(place, *words, "--model", "test,latency_s=0.02,canned_response=many") as run, RunningPage(path) as page:
+        until(lambda: len(causes(page)) == 2, "failures of two causes")
+        name, cookie = run_id(page), {"Cookie": f"{page.access.cookie_name}={page.access.cookie}"}
+        told(page, f"/runs/{name}/pause")
+        until(lambda: ask(path, StateRequest()).progress.in_flight == 0, "what is in flight to end", every_s=0.02)
+        found = causes(page)
+        (link,) = re.findall(r'href="([^"]*cause=invalid[^"]*)"', page.get(f"/runs/{name}/failures", **cookie).body)
+        asked = page.get(link, **cookie).body
+        assert "invalid answer" in asked
+        answer = page.post(f"/runs/{name}/steer/retry", fields_of(asked), **cookie)
+        assert f"{found['invalid answer']:,} failed interviews will be asked again" in answer.body
+        assert ask(path, StateRequest()).progress.failed == sum(found.values()) - found["invalid answer"]
+        wrong = page.post(f"/api/v1/runs/{name}/retry", {"cause": "bad luck"})
+        assert (wrong.status, "cause" in wrong.body) == (400, True)
+        run.kill()
+
+
+def causes(page: RunningPage) -> dict[str, int]:
+    """How many interviews failed, by cause; each has one question."""
+    groups = page.api(f"/runs/{run_id(page)}/failures")["groups"] if page.api("/runs")["files"] else []
+    return {
+        cause: sum(each["count"] for each in groups if each["cause"] == cause) for cause in {g["cause"] for g in groups}
+    }
 
 
 def test_a_run_that_stops_takes_no_retry(place: Path):

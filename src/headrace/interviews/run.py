@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -53,7 +53,7 @@ from headrace.store.run_file.keeping.stored_totals import TotalState
 from headrace.store.run_file.rows import RowBatch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
-from headrace.survey.record import DetailShape
+from headrace.survey.record import Cause, DetailShape
 
 if TYPE_CHECKING:
     from headrace.telemetry.interview_spans import InterviewSpans
@@ -189,10 +189,10 @@ class SurveyRun:
         self.tune(concurrency)
         self._stop.do_beside(self._writer.call(self._file.keep_concurrency, concurrency))
 
-    def retry_failed(self) -> int:
-        """Ask those that have failed again; how many these are."""
+    def retry_failed(self, causes: Collection[Cause] = tuple(Cause)) -> int:
+        """Ask those again that have failed for one of these causes; how many these are."""
         self._check_can_retry()
-        failed = self.portion.of(self._file.failed_to_ask_again())
+        failed = self.portion.of(self._file.failed_to_ask_again(causes))
         count = failed.count_below(self.portion.stop)
         if count:
             self._asked_again = failed

@@ -49,9 +49,9 @@ class Tally:
                 self._file.done.add(ordinal)
 
     def put_back(self, count: int) -> None:
-        """So many interviews, all that have failed, are asked again: they count as not done until they have ended."""
+        """So many interviews that have failed are asked again: they count as not done until they have ended."""
         self._committed -= count
-        self.failed = 0
+        self.failed -= count
 
     def add_lost(self, spent: Iterable[Spent]) -> None:
         """Count what ended workers have paid for."""

@@ -12,6 +12,7 @@ import msgspec
 
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
+from headrace.survey.record import Cause
 
 MOST_REQUEST_BYTES = 1_000
 MOST_REPLY_BYTES = 64_000
@@ -43,7 +44,17 @@ class RetryRequest(msgspec.Struct, frozen=True, tag="retry"):
     """Ask those that have failed again, whatever the cause."""
 
 
-SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest | RetryRequest
+class RetryCauseRequest(msgspec.Struct, frozen=True, tag="retry cause"):
+    """Ask those again that have failed for this cause. Not a field of `RetryRequest`: a run of an older version would
+    pass over it and ask all again.
+    """
+
+    cause: Cause
+
+
+SteeringRequest: TypeAlias = (
+    StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest | RetryRequest | RetryCauseRequest
+)
 
 
 class StateReply(msgspec.Struct, frozen=True, tag="run"):

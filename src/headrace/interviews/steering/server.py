@@ -23,6 +23,7 @@ from headrace.interviews.steering.messages import (
     MOST_REQUEST_BYTES,
     PauseRequest,
     ResumeRequest,
+    RetryCauseRequest,
     RetryRequest,
     StateReply,
     StateRequest,
@@ -75,6 +76,8 @@ def _carry_out(request: SteeringRequest, run: SurveyRun) -> int:
             run.stop()
         case RetryRequest():
             return run.retry_failed()
+        case RetryCauseRequest(cause):
+            return run.retry_failed([cause])
         case _:
             assert_never(request)
     return 0

@@ -6,7 +6,7 @@ Covers: making it or checking it against the job, and what a run reads from it. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
 from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth
 from headrace.store.run_file.stored_job.stored_where import read_left_out
-from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
+from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Cause, Usage
 
 _AS_KEPT = WantedKeeping()
 
@@ -175,9 +175,9 @@ class RunFile:
             return failed.count_below(stop) - _outside(failed, finished).count_below(stop)
         return count_failed(self.connection, finished, stop)
 
-    def failed_to_ask_again(self) -> Bitmap:
-        """The interviews that have failed and that this run would not conduct again. From now on it asks those again,
-        too, whose answer was not valid.
+    def failed_to_ask_again(self, causes: Collection[Cause]) -> Bitmap:
+        """The interviews that have failed for one of these causes and that this run would not conduct again. From now
+        on it asks those again, too, whose answer was not valid.
 
         Those that are committed and not in `done` yet are left out: the run has not counted them.
         """
@@ -185,10 +185,11 @@ class RunFile:
         connection = self._lists.connection
         if self._bits is not None:  # which the journal's thread may be changing just now
             stored = FinishedBits.load(connection, self.path, len(self.plan))
-            failed = failed_by_bits(stored, len(self.plan))
+            failed = failed_by_bits(stored, len(self.plan), causes)
         else:
             failed = Bitmap(len(self.plan))
-            failed.update(ordinal for (ordinal,) in connection.execute("SELECT DISTINCT ordinal FROM failures"))
+            wanted = f"SELECT DISTINCT ordinal FROM failures WHERE cause IN ({', '.join('?' * len(causes))})"
+            failed.update(ordinal for (ordinal,) in connection.execute(wanted, [cause.value for cause in causes]))
         failed.remove(_outside(failed, self.done))
         return failed
 

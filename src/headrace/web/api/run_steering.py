@@ -20,6 +20,7 @@ from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import (
     PauseRequest,
     ResumeRequest,
+    RetryCauseRequest,
     RetryRequest,
     StateReply,
     StateRequest,
@@ -28,6 +29,7 @@ from headrace.interviews.steering.messages import (
     TuneRequest,
 )
 from headrace.interviews.steering.run_file_status import live_state
+from headrace.survey.record import Cause
 from headrace.web.api.run_summary import OneRun
 from headrace.web.operations import AnyOperation, Method, PageOperation
 from headrace.web.shown_files import ShownFiles
@@ -54,6 +56,13 @@ class Stopping(msgspec.Struct, frozen=True):
 
     run: str
     now: bool = False
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """`cause` is that of a group of failures; without it, whatever has failed is asked again."""
+
+    run: str
+    cause: Cause | None = None
 
 
 class Steered(msgspec.Struct, frozen=True):
@@ -111,8 +120,8 @@ def _stop(files: ShownFiles, asked: Stopping) -> Steered:
     return _asked_of(files, asked.run, StopRequest(), words)
 
 
-def _retry(files: ShownFiles, asked: OneRun) -> Steered:
-    return _asked_of(files, asked.run, RetryRequest(), "")
+def _retry(files: ShownFiles, asked: Retrying) -> Steered:
+    return _asked_of(files, asked.run, RetryCauseRequest(asked.cause) if asked.cause else RetryRequest(), "")
 
 
 def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -> Steered:
@@ -127,7 +136,7 @@ def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -
 
 
 def _retried(count: int) -> str:
-    return f"{counted(count, 'failed interview')} will be asked again." if count else "No interview has failed."
+    return f"{counted(count, 'failed interview')} will be asked again." if count else "No such interview has failed."
 
 
 def _steered(state: StateReply, did: str) -> Steered:
@@ -181,9 +190,9 @@ STOP = PageOperation(
 )
 RETRY = PageOperation(
     name="retry",
-    summary="Have a run ask its failed interviews again.",
+    summary="Have a run ask its failed interviews again, all or those of one cause.",
     path="/runs/{run}/retry",
-    parameters=OneRun,
+    parameters=Retrying,
     reply=Steered,
     call=_retry,
     method=Method.POST,

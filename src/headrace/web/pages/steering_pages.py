@@ -23,6 +23,8 @@ from headrace.web.operations import AnyOperation, Method
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
 
+_LONGEST_CAUSE = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Steerable:
@@ -63,7 +65,7 @@ def _carry_out(steerable: _Steerable, files: ShownFiles, given: dict[str, str]) 
 def _shown_run(files: ShownFiles, given: dict[str, str]) -> dict[str, Any]:
     run = RUN_SUMMARY.call(files, RUN_SUMMARY.parsed(given))
     command = command_for(SteeringAction(given["action"]), files.one(run.id).path)
-    return {"tab": None, "run": run, "command": command}
+    return {"tab": None, "run": run, "command": command, "cause": given.get("cause", "")[:_LONGEST_CAUSE]}
 
 
 def _shown_agent_run(files: ShownFiles, given: dict[str, str]) -> dict[str, Any]:

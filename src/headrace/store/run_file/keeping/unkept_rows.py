@@ -79,8 +79,8 @@ def finished_by_bits(bits: FinishedBits, size: int, *, retry_failed: bool) -> tu
     return bits.bitmap(size), bits.bitmap(size, (ANSWERED, *settled))
 
 
-def failed_by_bits(bits: FinishedBits, size: int) -> Bitmap:
-    return bits.bitmap(size, (cause.value for cause in Cause))
+def failed_by_bits(bits: FinishedBits, size: int, causes: Iterable[Cause] = Cause) -> Bitmap:
+    return bits.bitmap(size, (cause.value for cause in causes))
 
 
 def kept_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail | None:
