@@ -66,7 +66,10 @@ async def test_an_engine_tells_how_it_stands_and_what_runs_in_its_slots(tmp_path
         assert (seen.pid, seen.status.slots, shown.run, shown.name) == (os.getpid(), 2, run.id, run.name)
         assert seen.status.heartbeats[0].runs > 0
         assert 0 < seen.status.memory_bytes < seen.status.budget_bytes
-        assert seen.levels == (0.70, 0.85, 0.95)
+        # 70, 85 and 95 %; of what is on top, where this process holds much before the engine opens.
+        above = [1 - level for level in seen.levels]
+        assert 0 < above[0] < 0.31
+        assert above == pytest.approx([above[0], above[0] / 2, above[0] / 6])
         made = (tmp_path / "a.run.sock").stat()
         assert stat.S_ISSOCK(made.st_mode)
         assert stat.S_IMODE(made.st_mode) == 0o600
