@@ -15,6 +15,7 @@ import pytest
 from headrace import Engine, task
 from headrace.errors import RunFailed
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.web.api import agent_runs
 from tests.agents.engine.programs import paying
 from tests.store.kept_files import FORMATS, unpacked
 from tests.trouble.children import until
@@ -128,7 +129,9 @@ def test_an_engine_file_of_an_older_version_is_shown(tmp_path: Path, written_as:
             without_scripts(page.get(f"/engines/{name}/runs/{run['number']}?text=true"))
 
 
-async def test_runs_come_in_pages_by_state_and_no_cursor_of_another_list_is_taken(tmp_path: Path):
+async def test_runs_come_in_pages_by_state_and_no_cursor_of_another_list_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     path = tmp_path / "agents.run"
     outside["is_ready"] = False
     async with inline(path, queue_depth=50) as engine:
@@ -155,6 +158,17 @@ async def test_runs_come_in_pages_by_state_and_no_cursor_of_another_list_is_take
         assert "&lt;script&gt;alert(1)" in failed
         assert "and a second line" not in failed
         assert "and a second line" in without_scripts(page.get(f"/engines/{name}/runs/8"))
+        monkeypatch.setattr(agent_runs, "_SEARCHED_AT_ONCE", 2)
+        monkeypatch.setattr(agent_runs, "_SEARCH_S", -1)
+        assert page.api(f"/engines/{name}/runs?state=failed")["searched_to"] == 7
+        cancelled = page.api(f"/engines/{name}/runs?state=cancelled")
+        assert (cancelled["runs"], cancelled["searched_to"]) == ([], 7)
+        assert "Searched back to run 7" in without_scripts(page.get(f"/engines/{name}/runs?state=cancelled"))
+        places = []
+        while cancelled["next"] is not None:
+            cancelled = page.api(f"/engines/{name}/runs?state=cancelled&cursor={cancelled['next']}")
+            places.append(cancelled["searched_to"])
+        assert places == [5, 3, 1, None]
 
 
 def forms_in(html: str) -> dict[str, str]:

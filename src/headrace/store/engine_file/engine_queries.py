@@ -74,10 +74,18 @@ class Checkpointed(msgspec.Struct, frozen=True):
     made_at: float | None
 
 
-def agent_runs(reader: EngineReader, states: tuple[RunState, ...], before: int | None, most: int) -> list[AgentRunRow]:
-    """At most `most` runs below an id, the latest first, in any of these states."""
-    where = f"WHERE id < ? AND state IN ({', '.join('?' * len(states))}) ORDER BY id DESC LIMIT ?"
-    return _run_rows(reader, where, (before or _HIGHEST, *(state.value for state in states), most))
+def agent_runs(reader: EngineReader, states: tuple[RunState, ...], ids: range, most: int) -> list[AgentRunRow]:
+    """At most `most` of the runs with these ids that are in any of these states, the latest first."""
+    where = f"WHERE id >= ? AND id < ? AND state IN ({', '.join('?' * len(states))}) ORDER BY id DESC LIMIT ?"
+    return _run_rows(reader, where, (ids.start, ids.stop, *(state.value for state in states), most))
+
+
+def ids_before(reader: EngineReader, before: int | None, most: int) -> range:
+    """Where the ids of at most `most` runs are that come before one, the latest of them; empty where there are none."""
+    latest = "SELECT id FROM runs WHERE id < ? ORDER BY id DESC LIMIT ?"
+    sql = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM ({latest})"
+    ((first, last),) = reader.rows(tuple[int, int], sql, (before or _HIGHEST, most))
+    return range(first, last + 1)
 
 
 def agent_run(reader: EngineReader, run: int) -> AgentRunRow | None:

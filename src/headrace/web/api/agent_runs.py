@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from headrace.agents.steering.engine_client import emitted_by
 from headrace.errors import NotSteerable
 from headrace.store.engine_file import engine_queries
 from headrace.store.engine_file.engine_queries import AgentRunRow
-from headrace.store.engine_file.engine_reader import reading_engine
+from headrace.store.engine_file.engine_reader import EngineReader, reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.web.api.engine_events import EventShown
 from headrace.web.api.engine_summary import engine_file, state_word
@@ -22,6 +23,7 @@ from headrace.web.shown_files import NotShown, ShownFiles
 _MOST_RUNS = 200
 _MOST_STEPS, _MOST_EVENTS, _MOST_CHILDREN = 200, 100, 50
 _MOST_TEXT_BYTES = 4_000
+_SEARCHED_AT_ONCE, _SEARCH_S = 20_000, 0.7 * READ_TIMEOUT_S
 RunNumber = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 
 
@@ -96,10 +98,13 @@ class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRunsPage(msgspec.Struct, frozen=True):
-    """The latest first; `next` is the cursor of the next page, null where there is none."""
+    """The latest first; `next` is the cursor of the next page, null where there is none. Where a search takes too long,
+    `searched_to` is the earliest run that it has come to, and `next` goes on from there.
+    """
 
     runs: list[AgentRunLine]
     next: str | None
+    searched_to: int | None = None
 
 
 class StepShown(msgspec.Struct, frozen=True):
@@ -166,10 +171,28 @@ def _runs(files: ShownFiles, asked: RunsAsked) -> AgentRunsPage:
     question = (file.id, asked.state.value)
     before = place_at(asked.cursor, question, _RunPlace).before if asked.cursor else None
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
-        found = engine_queries.agent_runs(reader, asked.state.states, before, asked.limit + 1)
-    shown = found[: asked.limit]
-    following = cursor_of(_RunPlace(shown[-1].id), question) if len(found) > asked.limit else None
-    return AgentRunsPage([AgentRunLine.of(each) for each in shown], following)
+        found, end = _searched(reader, asked.state.states, before, asked.limit + 1)
+    shown = [AgentRunLine.of(each) for each in found[: asked.limit]]
+    if len(found) > asked.limit:
+        return AgentRunsPage(shown, cursor_of(_RunPlace(shown[-1].number), question))
+    if end is not None:
+        return AgentRunsPage(shown, cursor_of(_RunPlace(end), question), searched_to=end)
+    return AgentRunsPage(shown, None)
+
+
+def _searched(
+    reader: EngineReader, states: tuple[RunState, ...], before: int | None, most: int
+) -> tuple[list[AgentRunRow], int | None]:
+    """The latest runs in these states before one, and the earliest that was looked at, None where that is the first of
+    all: to find a few among a million may take longer than a page may.
+    """
+    until, found = time.monotonic() + _SEARCH_S, list[AgentRunRow]()
+    while ids := engine_queries.ids_before(reader, before, _SEARCHED_AT_ONCE):
+        found += engine_queries.agent_runs(reader, states, ids, most - len(found))
+        before = ids.start
+        if len(found) >= most or time.monotonic() > until:
+            return found, before
+    return found, None
 
 
 def _run(files: ShownFiles, asked: OneAgentRun) -> AgentRunShown:
