@@ -27,7 +27,7 @@ def _working(path: Path) -> Iterator[threading.Event]:
     is_open, is_over = threading.Event(), threading.Event()
 
     async def work() -> None:
-        async with Engine(path, isolation="inline", memory="+300MB") as engine:
+        async with Engine(path, isolation="inline", memory="+3GB") as engine:  # Chromium is counted in it
             engine.every(0.5, lambda: None, name="beat", jitter=0)
             await engine.submit(_counting, key="counting")
             is_open.set()

@@ -30,7 +30,7 @@ class RunEvent(msgspec.Struct, frozen=True):
     run: RunSummary
 
 
-class EngineEvent(msgspec.Struct, frozen=True):
+class EngineStateEvent(msgspec.Struct, frozen=True):
     """How an engine stands now. `cursor` is the event's id."""
 
     cursor: str
@@ -88,7 +88,7 @@ class EventStream:
             raise InvalidInput(f"The request to {self.path} cannot be read: {error}.") from None
 
 
-class _FileSource:
+class _WatchedFile:
     """Reads a run or an engine; one that no process has open is read anew only when its file has changed."""
 
     def __init__(self, find: Callable[[], ShownFile], read: Callable[[ShownFile], RunSummary | EngineSummary]) -> None:
@@ -107,11 +107,11 @@ class _FileSource:
 
 
 def _run_source(files: ShownFiles, asked: OneRun) -> ReadParts:
-    return _FileSource(lambda: files.one(asked.run), lambda file: summary_of(files, file))
+    return _WatchedFile(lambda: files.one(asked.run), lambda file: summary_of(files, file))
 
 
 def _engine_source(files: ShownFiles, asked: OneEngine) -> ReadParts:
-    return _FileSource(lambda: engine_file(files, asked.engine), engine_summary_of)
+    return _WatchedFile(lambda: engine_file(files, asked.engine), engine_summary_of)
 
 
 def _agent_run_source(files: ShownFiles, asked: EmittedAsked) -> ReadParts:
@@ -168,7 +168,7 @@ ENGINE_LIVE = EventStream(
     summary="How an engine stands, each time that changes, at most once a second.",
     path="/engines/{engine}/live",
     parameters=OneEngine,
-    event=EngineEvent,
+    event=EngineStateEvent,
     source=_engine_source,
     message=_engine_message,
 )
