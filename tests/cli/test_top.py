@@ -1,10 +1,14 @@
 """The list of runs at the terminal."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from headrace import Agent, Model, QuestionFreeText, Survey
+from headrace import Agent, Engine, Model, QuestionFreeText, Survey
+from headrace.cli.top.top_lines import Room, list_lines, top_lines
+from headrace.web.api.run_list import ListedFile
+from headrace.web.shown_files import ShownFiles, ShownKind
 from tests.cli.forked import Forks, headrace
 from tests.cli.live import live
 
@@ -45,3 +49,55 @@ def test_what_is_not_there_is_said(place: Path):
 def test_the_help_names_it(place: Path):
     with live(place, "top", "--help") as shown:
         assert "headrace top" in shown.ended()[1]
+
+
+def on_screen(place: Path, columns: int, rows: int) -> list[str]:
+    return top_lines(ShownFiles([place]), Room(columns, rows, has_unicode=True))
+
+
+@pytest.mark.parametrize(("rows", "has_picture"), [(40, True), (23, True), (13, True), (8, False)])
+def test_a_run_fits_the_screen_and_its_picture_is_whole_or_not_there(place: Path, rows: int, has_picture: bool):
+    lines = on_screen(place / "city.run", 80, rows)
+    assert len(lines) <= rows
+    assert max(map(len, lines)) <= 80
+    assert ("memory of city.run" in lines) is has_picture
+    assert any("└" in line for line in lines) is has_picture
+    assert lines[-1].startswith("at most") is has_picture
+
+
+def test_a_narrow_list_says_what_it_leaves_out(place: Path):
+    (place / "other.run").write_bytes((place / "city.run").read_bytes())
+    lines = on_screen(place, 40, 20)
+    assert max(map(len, lines)) <= 40
+    said = " ".join(lines)
+    assert "too narrow for" in said
+    for column in ("file", "state", "progress", "failed", "cost", "memory", "size", "changed"):
+        assert column in said
+    assert "too narrow" not in " ".join(on_screen(place, 120, 20))
+
+
+def test_files_that_go_on_stand_first_by_name():
+    def line(name: str, state: str) -> ListedFile:
+        return ListedFile(id=name, name=name, kind=ShownKind.RUN, state=state, size_bytes=1, changed_at=0.0)
+
+    found = [line("z", "complete"), line("b", "running"), line("y", "not running"), line("a", "paused")]
+    shown = list_lines(found, Room(100, 20, has_unicode=True))
+    assert [each.split()[0] for each in shown] == ["file", "a", "b", "z", "y"]
+
+
+async def test_one_engine_is_shown_with_slots_queue_and_heartbeats(tmp_path: Path):
+    async def waits(ctx, _number):
+        await asyncio.sleep(600)
+
+    async with Engine(tmp_path / "e.run", isolation="inline", memory="+300MB", slots=1, breaker=None) as engine:
+        engine.every(600, lambda: None, name="watcher", jitter=0)
+        runs = [await engine.submit(waits, number) for number in range(2)]
+        while engine.status().waiting["HIGH"] != 1:
+            await asyncio.sleep(0.01)
+        lines = await asyncio.to_thread(on_screen, tmp_path, 100, 40)
+        said = "\n".join(lines)
+        for words in ("e.run: running", "slots in use", "1 of 1", "HIGH 1", "the first waits for", "heartbeat watcher"):
+            assert words in said
+        assert any(line.startswith(f"run {runs[0].id} ") for line in lines)
+        for run in runs:
+            await run.cancel()

@@ -9,21 +9,21 @@ from headrace.charts.bar_text import ASCII, BLOCKS, WIDEST, fitted
 from headrace.charts.chart_data import MemoryChart
 from headrace.units import format_bytes, format_short_duration
 
-_ROWS = 12
+MOST_ROWS = 12
 _NARROWEST = 30
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _PARTS = len(_EIGHTHS) - 1
 
 
-def memory_text(chart: MemoryChart, width: int, *, unicode: bool) -> str:
-    """The chart in lines of at most `width` letters."""
+def memory_text(chart: MemoryChart, width: int, *, unicode: bool, rows: int = MOST_ROWS) -> str:
+    """The chart in lines of at most `width` letters; `rows` of them are the line's, beside the title and the axis."""
     width, letters = max(_NARROWEST, min(width, WIDEST)), BLOCKS if unicode else ASCII
-    labels = _labels(chart)
+    labels = _labels(chart, rows)
     margin = max(map(len, labels.values()))
     across = width - margin - 2
-    heights = [_ROWS * amount / chart.top_bytes for amount in columns_of(chart, across)]
+    heights = [rows * amount / chart.top_bytes for amount in columns_of(chart, across)]
     lines = [fitted(chart.title, width, letters)]
-    for row in reversed(range(_ROWS)):
+    for row in reversed(range(rows)):
         drawn = "".join(_letter(height - row, is_level=row in labels, unicode=unicode) for height in heights)
         lines.append(f"{labels.get(row, ''):>{margin}} {'│' if unicode else '|'}{drawn}")
     lines.append(f"{'0':>{margin}} {'└' if unicode else '+'}{('─' if unicode else '-') * across}")
@@ -50,11 +50,11 @@ def columns_of(chart: MemoryChart, count: int) -> list[int]:
     return found
 
 
-def _labels(chart: MemoryChart) -> dict[int, str]:
+def _labels(chart: MemoryChart, rows: int) -> dict[int, str]:
     """The rows of the levels and of the budget, with what stands beside them."""
     found: dict[int, str] = {}
     for share, what in (*chart.levels, (1.0, "budget")):
-        row = max(0, min(_ROWS - 1, round(_ROWS * share * chart.budget_bytes / chart.top_bytes) - 1))
+        row = max(0, min(rows - 1, round(rows * share * chart.budget_bytes / chart.top_bytes) - 1))
         amount = format_bytes(chart.budget_bytes)
         found[row] = f"{amount} {what}" if share == 1.0 else f"{what} {share:.0%}"
     return found

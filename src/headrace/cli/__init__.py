@@ -3,7 +3,7 @@
     main ──► job_commands (run, map, resume) ──► arguments: the job ──► job.run ──► output
          ├─► steering_commands (status, pause, tune, stop) ──► run_status ──► the run's file and its process
          ├─► file_commands (results, export, runs, copy, merge, compact, verify) ──► queries, output, run_files
-         └─► demo/, doctor/
+         └─► top/, demo/, doctor/
 
 - A module that declares commands imports little, because `headrace --help` loads all of them; a command imports what it
   needs when it is called. `options` declares each shared option once: `RunFlags` are those of run, map and resume.

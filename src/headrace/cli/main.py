@@ -21,7 +21,7 @@ from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
 from headrace.cli.plot_command import plot
 from headrace.cli.steering_commands import pause, status, stop, tune
-from headrace.cli.top_command import top
+from headrace.cli.top.top_command import top
 from headrace.cli.view_command import view
 
 

@@ -25,9 +25,15 @@ _BEFELL = frozenset(
 
 def memory_picture(engine: EngineSummary, found: EngineMemoryLine) -> str:
     """The memory line with its events; empty where there is no history yet."""
+    chart = engine_memory_chart(engine, found)
+    return "" if chart is None else memory_svg(chart)
+
+
+def engine_memory_chart(engine: EngineSummary, found: EngineMemoryLine) -> MemoryChart | None:
+    """What is drawn; None where there is no history yet."""
     points = found.points
     if not points:
-        return ""
+        return None
     budget, highest = points[-1].budget_bytes, max(point.memory_bytes for point in points)
     levels = memory_levels(min(point.memory_bytes for point in points), budget)
     if engine.live is not None:
@@ -36,7 +42,7 @@ def memory_picture(engine: EngineSummary, found: EngineMemoryLine) -> str:
     note = f"at most {format_bytes(highest)}, {share_text(highest / max(1, budget))} of {format_bytes(budget)};"
     note += f" opened {counted(len({point.run for point in points}), 'time')}, {format_short_duration(end)} in all"
     cut = (f"of the events, the latest {len(found.events)}",) if found.truncated else ()
-    chart = MemoryChart(
+    return MemoryChart(
         title=f"memory of {cell_text(engine.name, LONGEST_LABEL)}",
         marks=tuple(MemoryMark(point.second, point.memory_bytes) for point in points),
         budget_bytes=budget,
@@ -45,7 +51,6 @@ def memory_picture(engine: EngineSummary, found: EngineMemoryLine) -> str:
         events=tuple(MemoryEvent(each.second, each.event.what, _why(each.event)) for each in found.events),
         notes=(note, *cut),
     )
-    return memory_svg(chart)
 
 
 def _why(event: EventShown) -> str:

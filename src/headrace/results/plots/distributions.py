@@ -30,7 +30,7 @@ from headrace.results.plots.axes import NONE, NOT_FINITE, OTHER, CategoryAxis, L
 from headrace.results.plots.counting import PlaceCounts, count_places
 from headrace.results.plots.plotted_column import PlottedColumn, Tally
 from headrace.results.reading.file_view import FileView
-from headrace.units import format_bytes, format_short_duration
+from headrace.units import format_bytes
 
 _MOST_INTERVALS = 24
 _MOST_SAMPLES, _LONGEST_SAMPLE = 5, 200
@@ -150,10 +150,8 @@ def memory_chart(points: list[HistoryPoint], name: str, interviews: int) -> Memo
     budget = points[-1].budget_bytes
     highest = max(point.memory_bytes for point in points)
     starts = [after.second for before, after in pairwise(points) if after.run != before.run]
-    end = points[-1].second + points[-1].seconds
     note = f"at most {format_bytes(highest)}, {share_text(highest / max(1, budget))} of {format_bytes(budget)};"
-    note += f" {counted(len({point.run for point in points}), 'run')}, {format_short_duration(end)} of running,"
-    note += f" {counted(interviews, 'interview')}"
+    note += f" {counted(len({point.run for point in points}), 'run')}, {counted(interviews, 'interview')}"
     return MemoryChart(
         title=f"memory of {cell_text(name, LONGEST_LABEL)}",
         marks=tuple(MemoryMark(point.second, point.memory_bytes, point.stored_bytes) for point in points),
