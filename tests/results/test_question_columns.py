@@ -86,7 +86,7 @@ def test_patterns_match_full_names_with_a_dot_and_bare_names_without(results: Re
         "raw_model_response.rating_output_tokens",
     ]
     assert results.select("mood_*").columns[0] == "comment.mood_comment"
-    assert len(results.select("mood_*").columns) == 16
+    assert len(results.select("mood_*").columns) == 17
     assert results.select("mood*").columns[0] == "answer.mood"
 
 
@@ -128,6 +128,18 @@ def test_an_agent_without_a_name_goes_by_its_place(tmp_path: Path) -> None:
         assert results.select("agent_name").to_list() == ["Agent_0", "bob"]
         assert [r.ordinal for r in results.filter("agent_name == 'Agent_0'")] == [0]
         assert [r.ordinal for r in results.sort_by("agent_name", reverse=True)] == [1, 0]
+
+
+def test_a_question_that_failed_is_told_apart_in_sql_and_row_by_row(results: Results) -> None:
+    for condition in (
+        "failed.mood_failed",
+        "mood.failed == True",
+        "failed.mood_failed and not validated.mood_validated",
+    ):
+        assert [each.ordinal for each in results.filter(condition)] == [3]
+    assert len(results.filter("not failed.rating_failed")) == 8
+    assert results.select("mood_failed").to_list() == [n == 3 for n in range(8)]
+    assert results.tally("mood_failed", output="dict") == {False: 7, True: 1}
 
 
 def test_a_failed_question_is_not_validated(results: Results) -> None:

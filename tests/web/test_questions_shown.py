@@ -84,6 +84,37 @@ def test_each_bar_leads_to_the_table_with_a_filter_that_finds_its_interviews(pag
     assert page.get(links_in(body)[1]).status == 200
 
 
+def test_bars_of_what_failed_was_skipped_or_was_not_asked_lead_to_as_many_interviews(tmp_path: Path):
+    def answer(user_prompt: str, system_prompt: str, files: list[object]) -> str:
+        number = int(user_prompt.split(" ")[0])
+        return "no number" if number % (3 if "first?" in user_prompt else 5) == 0 else str(number)
+
+    survey = Survey(
+        [
+            QuestionNumerical(question_name="first", question_text="{{ agent.n }} first?"),
+            QuestionNumerical(question_name="second", question_text="{{ agent.n }} second? {{ first.answer }}"),
+            QuestionNumerical(question_name="third", question_text="{{ agent.n }} third?"),
+        ]
+    ).add_skip_rule("third", "{{ agent.n }} < 8")
+    agents = [Agent(traits={"n": n}) for n in range(60)]
+    path = tmp_path / "a.run"
+    survey.by(agents).by(Model("test", func=answer)).run(path, cache=False)
+    with RunningPage(path) as page, Results.open(path) as results:
+        for question, labels in (
+            ("first", {"failed": 20}),
+            ("second", {"not asked": 20, "failed": 8}),
+            ("third", {"skipped": 4, "skipped or not asked": 4, "failed": 10}),
+        ):
+            for query in ("", "?by=answer.first"):
+                picture = page.api(f"/runs/{run_of(page)}/questions/{question}{query}")
+                bars = [bar for panel in picture["panels"] for bar in panel["bars"]]
+                assert [(bar["count"], len(results.filter(bar["filter"]))) for bar in bars if bar["filter"]] == [
+                    (bar["count"], bar["count"]) for bar in bars if bar["filter"]
+                ]
+                missing = {bar["label"]: bar["count"] for bar in bars if bar["kind"] in ("none", "failed")}
+                assert query or missing == labels
+
+
 @pytest.mark.parametrize("query", ["", f"?by=agent.city&filter={quote('agent.n < 50')}"])
 def test_answers_names_and_questions_are_text_on_the_page(page: RunningPage, query: str):
     body = page.get(f"/runs/{run_of(page)}/questions{query}").body

@@ -33,10 +33,11 @@ class QuestionPart(msgspec.Struct, frozen=True):
     of_question: _OfQuestion | None = None
     is_as_asked: bool = False
     is_text: bool = False  # of a prompt or a raw response, which a file with keep="answers" does not have
+    unreached: bool | None = None  # its value where the question was not reached
 
     def value(self, record: AnswerRecord | None, detail: Detail) -> Any:
-        """The value in one interview; None where the question was not reached."""
-        return None if record is None or self.of_record is None else self.of_record(record, detail)
+        """The value in one interview."""
+        return self.unreached if record is None or self.of_record is None else self.of_record(record, detail)
 
 
 def cost_of(record: AnswerRecord) -> float | None:
@@ -60,6 +61,8 @@ def _cache_used(record: AnswerRecord, _detail: Detail) -> bool:
 
 
 _RAW = "raw_model_response"
+# SQL knows it too: a file has a table of the questions that failed.
+FAILED_PART = QuestionPart("failed", "_failed", lambda record, _: record.state is AnswerState.FAILED, unreached=False)
 PARTS = (
     QuestionPart("comment", "_comment", lambda record, _: record.comment),
     QuestionPart("prompt", "_user_prompt", _asked(lambda record, _: record.prompt), is_text=True),
@@ -77,6 +80,7 @@ PARTS = (
     ),
     QuestionPart("cache_used", "_cache_used", _asked(_cache_used)),
     QuestionPart("validated", "_validated", lambda record, _: record.state is AnswerState.ANSWERED),
+    FAILED_PART,
     QuestionPart(
         "reasoning_summary", "_reasoning_summary", _asked(lambda record, _: reasoning_text(record.raw)), is_text=True
     ),

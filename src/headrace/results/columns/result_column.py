@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from headrace.expressions import ColumnKind, Expression
-from headrace.results.columns.question_parts import PART_GROUPS, QuestionPart
+from headrace.results.columns.question_parts import FAILED_PART, PART_GROUPS, QuestionPart
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import answer_kinds, field_kinds
 from headrace.store.run_file.header import RunHeader
@@ -151,5 +151,7 @@ def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: Run
             return frozenset({_INTERVIEW_KINDS[column.name]})
         case Group.ABSENT:
             return frozenset({ColumnKind.NULL})
+        case Group.PART if column.part == FAILED_PART:
+            return frozenset({ColumnKind.BOOL})
         case Group.PART | Group.SHUFFLED:
             return None

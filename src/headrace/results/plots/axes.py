@@ -21,7 +21,7 @@ from headrace.display import cell_text
 from headrace.expressions import Sql
 from headrace.results.export.json_values import to_json
 
-NONE, OTHER, NOT_FINITE = -1, -2, -3
+NONE, OTHER, NOT_FINITE, NOT_ASKED = -1, -2, -3, -4
 _LARGEST = sys.float_info.max
 _NOTHING: tuple[()] = ()  # the item of a list without items
 

@@ -26,10 +26,12 @@ from headrace.expressions import ColumnKind, Sql
 from headrace.results.columns.records import Record, getter, projection_of
 from headrace.results.columns.result_column import ResultColumn
 from headrace.results.plots.axes import CategoryAxis, Key, NumberAxis, is_finite, key_of, text_length
-from headrace.results.plots.plotted_column import options_of
+from headrace.results.plots.plotted_column import is_of_question, options_of
 from headrace.results.reading.conditions import Conditions
 from headrace.results.reading.file_view import FileView
 from headrace.results.reading.stages import OpenView
+from headrace.store.contents import decoding
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import TRUE, fetch, rows_between
 from headrace.store.run_file.row_check import decoding_row
 
@@ -53,7 +55,7 @@ class CountedAs(Enum):
 
 class CountedColumn(msgspec.Struct, frozen=True, kw_only=True):
     """`kinds` are those that the column had when this was decided. `power` is that of ten whose intervals are counted,
-    `options` have a bar each, `samples` are some of its texts.
+    `options` have a bar each, `samples` are some of its texts. `may_be_skipped` where a rule of the survey may do that.
     """
 
     column: ResultColumn
@@ -62,6 +64,7 @@ class CountedColumn(msgspec.Struct, frozen=True, kw_only=True):
     power: int = 0
     options: tuple[Any, ...] = ()
     samples: tuple[str, ...] = ()
+    may_be_skipped: bool = False
 
     @property
     def is_by_number(self) -> bool:
@@ -127,7 +130,21 @@ def counted_column(part: FileView, column: ResultColumn, last: int) -> CountedCo
         power=power,
         options=options if counted_as in (CountedAs.VALUES, CountedAs.ITEMS) else (),
         samples=_samples(values) if counted_as is CountedAs.LENGTHS else (),
+        may_be_skipped=is_of_question(column) and _may_be_skipped(part.file.header, column.position),
     )
+
+
+class _SurveyRules(msgspec.Struct, frozen=True):
+    """What a stored survey says of skipping."""
+
+    skip: dict[str, Any] = {}
+    rules: Any = None
+
+
+def _may_be_skipped(header: RunHeader, position: int) -> bool:
+    with decoding(header.path, "its survey"):
+        found = msgspec.json.decode(header.survey_row, type=_SurveyRules)
+    return bool(found.rules) or header.question_names[position] in found.skip
 
 
 def _counted_as(kinds: frozenset[ColumnKind] | None, values: list[Any], options: tuple[Any, ...]) -> CountedAs:

@@ -26,7 +26,16 @@ from headrace.charts.chart_data import (
 from headrace.display import cell_text, counted
 from headrace.errors import InvalidInput
 from headrace.memory.bounded_history import HistoryPoint
-from headrace.results.plots.axes import NONE, NOT_FINITE, OTHER, CategoryAxis, LengthAxis, NumberAxis, PlotAxis
+from headrace.results.plots.axes import (
+    NONE,
+    NOT_ASKED,
+    NOT_FINITE,
+    OTHER,
+    CategoryAxis,
+    LengthAxis,
+    NumberAxis,
+    PlotAxis,
+)
 from headrace.results.plots.counting import PlaceCounts, count_places
 from headrace.results.plots.plotted_column import PlottedColumn, Tally
 from headrace.results.reading.file_view import FileView
@@ -66,13 +75,21 @@ class BarCounts(msgspec.Struct, frozen=True):
     panels: list[ChartPanel]
 
 
-def counts_by_bar(axis: PlotAxis, counts: PlaceCounts, groups: list[tuple[str, int | None]]) -> BarCounts:
-    """A bar for each place, and for what has none where there is any."""
+def counts_by_bar(
+    axis: PlotAxis,
+    counts: PlaceCounts,
+    groups: list[tuple[str, int | None]],
+    missing: tuple[str, str] = ("none", "not asked"),
+) -> BarCounts:
+    """A bar for each place, and for what has none where there is any. `missing` are the labels of rows without a value,
+    and of those that are counted as not asked.
+    """
     bars = [(BarLabel(label), place) for place, label in enumerate(axis.labels)]
     bars += [
         (BarLabel(_other(axis.others), BarKind.OTHER), OTHER),
         (BarLabel("not finite", BarKind.OTHER), NOT_FINITE),
-        (BarLabel("none", BarKind.MISSING), NONE),
+        (BarLabel(missing[0], BarKind.MISSING), NONE),
+        (BarLabel(missing[1], BarKind.MISSING), NOT_ASKED),
         (BarLabel("failed", BarKind.FAILED), NONE),
     ]
     panels = [_panel(counts, label, place, bars) for label, place in groups]

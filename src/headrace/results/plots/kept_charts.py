@@ -17,9 +17,11 @@ import msgspec
 from headrace.charts.chart_data import MOST_BARS, BarChart, BarKind, BarLabel
 from headrace.charts.number_bins import NumberBins, whole_bins
 from headrace.expressions import ColumnKind
-from headrace.results.columns.result_column import ResultColumn
+from headrace.results.columns.question_parts import FAILED_PART
+from headrace.results.columns.result_column import Group, ResultColumn, part_column
 from headrace.results.plots.axes import (
     NONE,
+    NOT_ASKED,
     NOT_FINITE,
     OTHER,
     CategoryAxis,
@@ -33,7 +35,8 @@ from headrace.results.plots.counted_columns import INFINITE, ColumnSplit, Counte
 from headrace.results.plots.counting import PlaceCounts
 from headrace.results.plots.distributions import BarCounts, chart_from, counts_by_bar, groups_of
 from headrace.results.plots.kept_column import KeptColumn
-from headrace.results.plots.range_counting import FAILED, MISSING, ROWS, Bar, RangeCounts
+from headrace.results.plots.plotted_column import is_of_question
+from headrace.results.plots.range_counting import FAILED, MISSING, ROWS, UNASKED, Bar, RangeCounts
 
 _MOST_INTERVALS = 24
 _MOST_VALUES = MOST_BARS - 4
@@ -62,7 +65,7 @@ class _PlacedBars(msgspec.Struct, frozen=True):
                 assert isinstance(self.axis, (NumberAxis, LengthAxis))
                 return self.axis.bins.clipped(bar // self.ratio - self.first)
             case str():
-                return {MISSING: NONE, FAILED: NONE, INFINITE: NOT_FINITE}.get(bar, OTHER)
+                return {MISSING: NONE, FAILED: NONE, UNASKED: NOT_ASKED, INFINITE: NOT_FINITE}.get(bar, OTHER)
             case _:
                 return self.values.get(bar, OTHER)
 
@@ -79,9 +82,16 @@ def kept_chart(kept: KeptColumn, name: str, by: str | None, condition: str) -> K
         else:
             (found.failed if bar == FAILED else found.done)[(placed.place(bar), *rest)] += count
     groups: list[tuple[str, int | None]] = [("all", None)] if split is None else groups_of(split.axis, found)
-    bars = counts_by_bar(placed.axis, found, groups)
+    bars = counts_by_bar(placed.axis, found, groups, _missing_labels(counted))
     chart = chart_from(name, placed.axis, by, bars, counted.samples)
     return KeptChart(chart, _filters(counted, split, placed, bars, groups, condition))
+
+
+def _missing_labels(counted: CountedColumn) -> tuple[str, str]:
+    """What to call values that are missing although nothing failed, and those of interviews of which another question
+    failed: only an interview's detail tells whether such a question was skipped or not asked.
+    """
+    return ("skipped", "skipped or not asked") if counted.may_be_skipped else ("none", "not asked")
 
 
 # --- places
@@ -171,12 +181,23 @@ def _joined(*conditions: str | None) -> str:
 
 def _bar_filter(counted: CountedColumn, axis: PlotAxis, label: BarLabel, place: int) -> str | None:
     name = _name(counted.column)
-    if label.kind is BarKind.FAILED:
-        return f"{name} is None and interview.failed"
+    if place in (NONE, NOT_ASKED) and is_of_question(counted.column):
+        return _missing_filter(counted.column, label, place)
     if counted.counted_as is CountedAs.ITEMS and isinstance(axis, CategoryAxis) and place >= 0:
         item = _literal(axis.values[place])
         return None if item is None else f"{item} in {name}"
     return _place_filter(counted.column, axis, place)
+
+
+def _missing_filter(column: ResultColumn, label: BarLabel, place: int) -> str | None:
+    if column.group is not Group.ANSWER:
+        return None
+    has_failed = _name(part_column(FAILED_PART, column.name, column.position))
+    if label.kind is BarKind.FAILED:
+        return has_failed
+    is_missing = f"{_name(column)} is None"
+    rest = "not interview.failed" if place == NONE else f"interview.failed and not {has_failed}"
+    return f"{is_missing} and {rest}"
 
 
 def _place_filter(column: ResultColumn, axis: PlotAxis, place: int) -> str | None:

@@ -13,23 +13,26 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Column, ColumnKind, Sql
+from headrace.results.columns.result_column import FAILED as INTERVIEW_FAILED
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.plots.axes import NONE, OTHER, CategoryAxis, Key, is_finite, items_of, key_of
 from headrace.results.plots.counted_columns import INFINITE, ColumnSplit, CountedAs, CountedColumn
 from headrace.results.plots.counting import ORDINAL_COLUMN, failed_among, has_failed_in_sql, is_exact
+from headrace.results.plots.plotted_column import is_of_question
 from headrace.results.reading.conditions import Conditions, sql_column
 from headrace.results.reading.file_view import FileView
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import rows_between
-from headrace.store.run_file.plot_queries import count_groups
+from headrace.store.run_file.plot_queries import HAS_FAILED_QUESTION, count_groups
 from headrace.survey.values import from_sql
 
 Bar: TypeAlias = str | int | Key
 BarKey: TypeAlias = tuple[Bar, int]  # with the place of its group
 RangeCounts: TypeAlias = Counter[BarKey]
 
-# Bars that are no value. ROWS counts each interview once.
-MISSING, FAILED, OTHERS, ROWS = "none", "failed", "other", "rows"
+# Bars that are no value. UNASKED is none in an interview of which another question failed; ROWS counts each interview
+# once.
+MISSING, FAILED, UNASKED, OTHERS, ROWS = "none", "failed", "not asked", "other", "rows"
 UNSPLIT = 0
 _LONGEST_KEY = 2_000
 _WHOLE, _TEXTS = (
@@ -48,21 +51,29 @@ def count_range(
         condition, rest = Conditions(view.view.filters, view.header).split(connection)
         grouped = None if rest else _in_sql(connection, counted, split, view.header)
         if grouped is not None:
-            columns = [*(each.text for each in grouped), has_failed_in_sql(counted.column)]
+            columns = [*(each.text for each in grouped), has_failed_in_sql(counted.column), HAS_FAILED_QUESTION]
             values = tuple(value for each in grouped for value in each.parameters)
             found = count_groups(connection, rows_between(first, stop), columns, values, condition)
-            for value, group, has_failed, count in found:
+            for value, group, has_failed, has_other_failed, count in found:
                 place = UNSPLIT if split is None else _group_place(split, group)
-                _add(counts, _bars_of_sql(counted, value, view.header), place, count, has_failed=bool(has_failed))
+                missing = _missing(counted, has_failed=bool(has_failed), is_in_failed=bool(has_other_failed))
+                _add(counts, _bars_of_sql(counted, value, view.header), place, count, missing)
             return counts
-    for value, place, has_failed in _rows(part, counted, split, first, stop):
-        _add(counts, _bars(counted, value), place, 1, has_failed=has_failed)
+    for value, place, missing in _rows(part, counted, split, first, stop):
+        _add(counts, _bars(counted, value), place, 1, missing)
     return counts
 
 
-def _add(counts: RangeCounts, bars: list[Bar], group: int, count: int, *, has_failed: bool) -> None:
+def _missing(counted: CountedColumn, *, has_failed: bool, is_in_failed: bool) -> Bar:
+    """The bar of a missing value, by whether its question failed, and whether one of its interview did."""
+    if has_failed:
+        return FAILED
+    return UNASKED if is_in_failed and is_of_question(counted.column) else MISSING
+
+
+def _add(counts: RangeCounts, bars: list[Bar], group: int, count: int, missing: Bar) -> None:
     for bar in bars:
-        counts[FAILED if has_failed and bar == MISSING else bar, group] += count
+        counts[missing if bar == MISSING else bar, group] += count
     counts[ROWS, group] += count
 
 
@@ -152,12 +163,13 @@ def _group_place(split: ColumnSplit, grouped: Any) -> int:
 
 def _rows(
     part: FileView, counted: CountedColumn, split: ColumnSplit | None, first: int, stop: int
-) -> Iterator[tuple[Any, int, bool]]:
-    """Each row's value, the place of its group, and whether its question failed."""
+) -> Iterator[tuple[Any, int, Bar]]:
+    """Each row's value, the place of its group, and its bar where the value is missing."""
     others: list[ResultColumn] = [] if split is None else [split.column]
-    for values, *groups, ordinals in part.opened().filtered_between(
-        [counted.column, *others, ORDINAL_COLUMN], first, stop
+    for values, *groups, in_failed, ordinals in part.opened().filtered_between(
+        [counted.column, *others, INTERVIEW_FAILED, ORDINAL_COLUMN], first, stop
     ):
         failed = failed_among(part, counted.column, values, ordinals)
         places = [UNSPLIT] * len(ordinals) if split is None else [split.axis.places(value)[0] for value in groups[0]]
-        yield from ((v, place, ordinal in failed) for v, place, ordinal in zip(values, places, ordinals, strict=True))
+        for value, place, is_in_failed, ordinal in zip(values, places, in_failed, ordinals, strict=True):
+            yield value, place, _missing(counted, has_failed=ordinal in failed, is_in_failed=is_in_failed)

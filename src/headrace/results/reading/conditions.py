@@ -12,6 +12,7 @@ from collections.abc import Callable
 import apsw
 
 from headrace.expressions import Column, ColumnKind, Sql, SqlTerm, compile_closure, compile_sql, compile_value, truth
+from headrace.results.columns.question_parts import FAILED_PART
 from headrace.results.columns.records import STATUS_TEXTS, Record, getter
 from headrace.results.columns.result_column import (
     FAILED,
@@ -35,6 +36,7 @@ from headrace.store.run_file.interview_queries import (
     named_agent_column,
     status_column,
 )
+from headrace.store.run_file.plot_queries import failed_column
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.run_file.run_schema import answer_column
 from headrace.survey.agent import NAME
@@ -109,6 +111,8 @@ def _sql(column: ResultColumn, header: RunHeader) -> str | None:
             return list_column(column.prefix)
         case Group.ABSENT:
             return "NULL"
+        case Group.PART if column.part == FAILED_PART:
+            return failed_column(column.position)
         case Group.PART | Group.SHUFFLED:
             return None
         case Group.INTERVIEW if column.name == ORDINAL.name:

@@ -43,3 +43,6 @@ def failed_column(question: int) -> str:
     """The SQL of whether the question at this position has failed."""
     sql = "SELECT 1 FROM failures f WHERE f.ordinal = i.ordinal AND f.question"
     return f"(i.status <> 0 AND EXISTS({sql} = {int(question)}))"
+
+
+HAS_FAILED_QUESTION = "(i.status <> 0)"
