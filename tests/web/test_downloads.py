@@ -103,6 +103,8 @@ def test_what_cannot_be_asked_for_is_an_error_and_no_file(page: RunningPage, kin
         answer = page.get(f"/runs/{run}/download.{kind}?{urlencode(asked)}")
         assert answer.status == 400, answer.body
         assert "content-disposition" not in answer.headers
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert "<" not in answer.body
     assert page.get(f"/runs/0011223344556677/download.{kind}").status == 404
     assert page.get(f"/runs/{run}/download.exe").status == 404
     assert page.get(f"/runs/{run}/download.{kind}", Accept="*/*").status == 401

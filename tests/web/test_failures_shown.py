@@ -1,6 +1,7 @@
 """The failures of a run, grouped; with messages that would like to be more than text."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -48,6 +49,11 @@ def test_failures_are_grouped_by_cause_with_examples_that_lead_to_their_intervie
         assert "took N ms" in refused["message"]
         body = page.get(f"/runs/{run}/failures").body
         assert f'href="/runs/{run}/interviews/3"' in body
+        assert f"{found['read']} questions failed" in body
+        for question in found["questions"]:
+            assert f'href="/runs/{run}/table?filter={quote(question["filter"])}"' in body
+            rows = page.api(f"/runs/{run}/rows?limit=200&filter={quote(question['filter'])}")["rows"]
+            assert len(rows) == question["count"]
         assert page.get(f"/runs/{run}/interviews/0").status in (200, 404)
 
 

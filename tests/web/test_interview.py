@@ -103,6 +103,8 @@ def test_a_neighbour_that_is_not_found_at_once_is_looked_for_in_the_table(
     assert rows["rows"][0]["ordinal"] == 9
     shown = page.get(f"/runs/{id_of(page, 'plain.run')}/interviews/8?{urlencode(asked)}").body
     assert "look for it in the table" in shown
+    found = interview(page, 1)  # in the order of the plan it is one look into the file, however busy the machine
+    assert (found["previous"]["ordinal"], found["next"]["ordinal"]) == (0, 2)
 
 
 def test_the_same_agent_and_scenario_with_other_models_and_iterations_stand_beside(page: RunningPage):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -39,6 +40,21 @@ def samples(page: RunningPage) -> dict[str, list[tuple[dict[str, str], float]]]:
         labels = [tuple(sorted(each.items())) for each, _ in told]
         assert len(labels) == len(set(labels)), "Prometheus refuses two samples with the same labels"
     return found
+
+
+def test_models_that_differ_in_their_parameters_alone_are_told_apart(page: RunningPage, place: Path):
+    question = QuestionMultipleChoice(question_name="mood", question_text="Well?", question_options=["good", "bad"])
+    models = [Model("test", canned_response=text) for text in ("good", "neither")]
+    Survey([question]).by(models).run(place / "a.run", cache=False)
+    told = samples(page)["headrace_interviews_total"]
+    assert {labels["model"]: value for labels, value in told if labels["status"] == "failed"} == {
+        "test (model 1)": 0,
+        "test (model 2)": 1,
+    }
+    run = page.api("/runs")["files"][0]["id"]
+    (model,) = page.api(f"/runs/{run}/failures")["models"]
+    assert (model["name"], model["count"]) == ("test (model 2)", 1)
+    assert len(page.api(f"/runs/{run}/rows?filter={quote(model['filter'])}")["rows"]) == 1
 
 
 def test_finished_interviews_are_counted_by_status_and_model(page: RunningPage, place: Path):

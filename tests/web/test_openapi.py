@@ -8,7 +8,9 @@ import jsonschema_rs
 import pytest
 
 from headrace import Agent, Model, QuestionFreeText, QuestionMultipleChoice, Survey
+from headrace.errors import InvalidInput
 from headrace.web.api import OPERATIONS
+from headrace.web.api.agent_runs import AGENT_RUNS
 from headrace.web.live.streams import STREAMS
 from tests.web.event_client import followed
 from tests.web.running_page import RunningPage
@@ -101,3 +103,12 @@ def test_what_steers_is_left_out_where_steering_is(place: Path):
     with RunningPage(place, can_steer=False) as page:
         methods = {method for path in page.api("/openapi.json")["paths"].values() for method in path}
     assert methods == {"get"}
+
+
+def test_a_word_that_is_none_of_a_few_is_answered_with_the_few():
+    with pytest.raises(InvalidInput) as caught:
+        AGENT_RUNS.parsed({"engine": "e", "state": "nowhere"})
+    assert "unfinished" in caught.value.fix
+    with pytest.raises(InvalidInput) as caught:
+        AGENT_RUNS.parsed({"engine": "e", "limit": "many"})
+    assert not caught.value.fix

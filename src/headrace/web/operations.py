@@ -5,10 +5,11 @@ Does not cover: the operations themselves (web.api), or HTTP (web.page_server).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -52,7 +53,19 @@ class PageOperation(Generic[Parameters, Reply]):
         try:
             return msgspec.convert(given, self.parameters, strict=False)
         except msgspec.ValidationError as error:
-            raise InvalidInput(f"The request to {self.path} cannot be read: {error}.") from None
+            raise unreadable(f"The request to {self.path}", self.parameters, error) from None
+
+
+def unreadable(what: str, parameters: type[msgspec.Struct], error: msgspec.ValidationError) -> InvalidInput:
+    """The error of parameters that cannot be read; it lists the values that a field takes where they are few words."""
+    named = re.search(r"`\$\.(\w+)`", str(error))
+    held = get_type_hints(parameters).get(named.group(1)) if named else None
+    choices = [str(each.value) for kind in (held, *get_args(held)) if _is_choice(kind) for each in kind]
+    return InvalidInput(f"{what} cannot be read: {error}.", fix=f"One of: {', '.join(choices)}." if choices else "")
+
+
+def _is_choice(kind: Any) -> TypeGuard[type[Enum]]:
+    return isinstance(kind, type) and issubclass(kind, Enum)
 
 
 class ErrorBody(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from headrace.errors import HeadraceError
 from headrace.web.access import HEADERS, Access
 from headrace.web.api import OPERATIONS
 from headrace.web.downloads.sending import PATH as DOWNLOAD_PATH
-from headrace.web.downloads.sending import Downloads
+from headrace.web.downloads.sending import Downloads, is_download
 from headrace.web.html_pages import asset, rendered
 from headrace.web.live.event_stream import follow
 from headrace.web.live.streams import STREAMS, EventStream
@@ -245,6 +245,8 @@ def _failed(request: web.Request, error: HeadraceError) -> web.Response:
             status = http_status(error)
     if request.path.startswith(API):
         return _json(error_reply(error), status)
+    if is_download(request.path):  # what is saved as a file should not be a page
+        return web.Response(text="\n".join(filter(None, (error.message, error.fix))) + "\n", status=status)
     return _html(rendered("error.html", message=error.message, fix=error.fix), status)
 
 

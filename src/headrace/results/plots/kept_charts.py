@@ -192,12 +192,17 @@ def _bar_filter(counted: CountedColumn, axis: PlotAxis, label: BarLabel, place: 
 def _missing_filter(column: ResultColumn, label: BarLabel, place: int) -> str | None:
     if column.group is not Group.ANSWER:
         return None
-    has_failed = _name(part_column(FAILED_PART, column.name, column.position))
+    has_failed = failed_filter(column.name, column.position)
     if label.kind is BarKind.FAILED:
         return has_failed
     is_missing = f"{_name(column)} is None"
     rest = "not interview.failed" if place == NONE else f"interview.failed and not {has_failed}"
     return f"{is_missing} and {rest}"
+
+
+def failed_filter(question: str, position: int) -> str:
+    """The filter of the interviews of which this question failed."""
+    return _name(part_column(FAILED_PART, question, position))
 
 
 def _place_filter(column: ResultColumn, axis: PlotAxis, place: int) -> str | None:

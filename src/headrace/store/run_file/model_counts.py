@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from headrace.store.contents import decoding, typed_rows
@@ -13,7 +14,7 @@ _MOST_MODELS = 1_000
 
 
 class ModelCount(NamedTuple):
-    """`done` are all that have ended, `failed` those of them that have failed."""
+    """`model` as `told_apart` has it. `done` are all that have ended, `failed` those of them that have failed."""
 
     model: str
     done: int
@@ -35,4 +36,12 @@ def count_by_model(reader: Reader, clock: QueryClock) -> list[ModelCount]:
             "SELECT model, count(*), sum(status <> 0) FROM interviews GROUP BY model ORDER BY model"
             f" LIMIT {_MOST_MODELS}",
         )
-        return [ModelCount(names[model], done, failed) for model, done, failed in counted]
+        shared = Counter(names.values())
+        return [ModelCount(told_apart(names[at], at, shared), done, failed) for at, done, failed in counted]
+
+
+def told_apart(name: str, place: int, shared: Counter[str]) -> str:
+    """A model's name; models that differ in their parameters alone are told apart by their number. `shared` counts how
+    many have a name.
+    """
+    return name if shared[name] < 2 else f"{name} (model {place + 1})"

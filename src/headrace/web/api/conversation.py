@@ -6,6 +6,7 @@ asked for. Does not cover: its neighbours and twins (web.api.one_interview).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from headrace.store.contents import decoding
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.details import stored_detail
 from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.model_counts import told_apart
 from headrace.survey.record import AnswerRecord, AnswerState, ServiceUsage
 from headrace.web.cells import ShownTexts, cut_text, cut_value
 from headrace.web.operations import READ_TIMEOUT_S
@@ -127,8 +129,8 @@ def conversation_of(view: FileView, result: Result, *, with_text: bool) -> Conve
 def model_label(header: RunHeader, place: int) -> str:
     """A model's name; models that differ in their parameters alone are told apart by their number."""
     name = header.models[place].name
-    is_alone = sum(each.name == name for each in header.models) == 1
-    return cut_text(name, _SHORTEST).value + ("" if is_alone else f" (model {place + 1})")
+    shared = Counter({cut_text(name, _SHORTEST).value: sum(each.name == name for each in header.models)})
+    return told_apart(cut_text(name, _SHORTEST).value, place, shared)
 
 
 class _Writing:

@@ -10,18 +10,21 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 
 import msgspec
 
 from headrace.display import cell_text
 from headrace.plan.product import Plan
+from headrace.results.plots.kept_charts import failed_filter
 from headrace.store.contents import decoding
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.details import FailureRow, failures_after, read_counters
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.web.api.conversation import model_label
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.shown_files import ShownFiles
 
@@ -48,8 +51,11 @@ class FailuresAsked(msgspec.Struct, frozen=True):
 
 
 class NamedCount(msgspec.Struct, frozen=True):
+    """`count` questions that failed; `filter` chooses their interviews, empty where it cannot be said."""
+
     name: str
     count: int
+    filter: str = ""
 
 
 class FailureExample(msgspec.Struct, frozen=True):
@@ -70,8 +76,8 @@ class FailureGroup(msgspec.Struct, frozen=True):
 
 
 class FailureGroups(msgspec.Struct, frozen=True):
-    """The most frequent first. `failed` interviews of the file; `read` questions without an answer were looked at, and
-    there are more where `truncated`.
+    """The most frequent first. `failed` interviews of the file; `read` questions that failed were looked at, and there
+    are more where `truncated`. Models have their number behind their name where several are called so.
     """
 
     failed: int
@@ -153,20 +159,29 @@ def _grouped(reader: Reader, *, with_text: bool) -> FailureGroups:
 def _reply(found: _GroupedFailures, header: RunHeader, failed: int, *, is_cut: bool, with_text: bool) -> FailureGroups:
     largest = sorted(found.groups.items(), key=lambda item: -item[1].count)
     names = header.question_names
-    models = [model.name for model in header.models]
+
+    def by_question(group: _AlikeFailures) -> list[NamedCount]:
+        return _named(group.questions, lambda place: (names[place], ""))
+
+    def by_model(group: _AlikeFailures) -> list[NamedCount]:
+        return _named(group.models, lambda place: (model_label(header, place), ""))
+
     return FailureGroups(
         failed=failed,
         read=found.every.count,
         truncated=is_cut or len(largest) > _MOST_GROUPS,
-        questions=_named(found.every.questions, names),
-        models=_named(found.every.models, models),
+        questions=_named(found.every.questions, lambda place: (names[place], failed_filter(names[place], place))),
+        models=_named(
+            found.every.models,
+            lambda place: (model_label(header, place), f"interview.failed and model.model_index == {place}"),
+        ),
         groups=[
             FailureGroup(
                 cause=cause,
                 message=message if with_text else "",
                 count=group.count,
-                questions=_named(group.questions, names),
-                models=_named(group.models, models),
+                questions=by_question(group),
+                models=by_model(group),
                 examples=[
                     FailureExample(at, names[question], cell_text(text, _LONGEST_MESSAGE) if with_text else "")
                     for at, question, _, text in group.examples
@@ -177,10 +192,10 @@ def _reply(found: _GroupedFailures, header: RunHeader, failed: int, *, is_cut: b
     )
 
 
-def _named(counts: Counter[int], names: tuple[str, ...] | list[str]) -> list[NamedCount]:
-    """The most frequent; the others are one count without a name of their own."""
-    first = counts.most_common(_MOST_NAMED)
-    shown = [NamedCount(names[place][:_LONGEST_MESSAGE], count) for place, count in first]
+def _named(counts: Counter[int], name_of: Callable[[int], tuple[str, str]]) -> list[NamedCount]:
+    """The most frequent with their names and filters; the others are one count without a name of their own."""
+    first = ((name_of(place), count) for place, count in counts.most_common(_MOST_NAMED))
+    shown = [NamedCount(name[:_LONGEST_MESSAGE], count, condition) for (name, condition), count in first]
     rest = sum(counts.values()) - sum(each.count for each in shown)
     return [*shown, NamedCount("others", rest)] if rest else shown
 

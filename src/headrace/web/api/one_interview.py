@@ -4,7 +4,8 @@ and scenario with other models or iterations, one of which may stand beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import islice, product
 from typing import Any
 
@@ -28,7 +29,8 @@ from headrace.web.shown_files import NotShown, ShownFile, ShownFiles
 from headrace.web.table_query import TableQuery
 
 _MOST_OTHERS, _MOST_FIELDS, _LONGEST_FIELD = 60, 500, 2_000
-_NEIGHBOUR_S = 0.03  # on either side: the interview itself is what was asked for
+_NEIGHBOUR_S = 0.03  # of work on either side: the interview itself is what was asked for
+_WAITING_COUNTS = 0.1  # a machine that is busy, or a slow disk, makes the search longer, and its end no nearer
 
 
 class InterviewAsked(msgspec.Struct, frozen=True):
@@ -162,14 +164,22 @@ def _neighbours(file: ShownFile, asked: InterviewAsked) -> tuple[Neighbour | Non
 def _neighbour(view: FileView, asked: InterviewAsked, *, is_back: bool) -> Neighbour | None:
     place = KeysetPlace(asked.ordinal, is_back)
     rows = RowsAsked(asked.run, asked.filter, asked.sort).in_words
+    is_next_row = not asked.filter.strip() and not asked.sort  # one look into an index: nothing to give up on
+    clock = QueryClock(READ_TIMEOUT_S) if is_next_row else QueryClock(_NEIGHBOUR_S, _work_clock())
     try:
-        found = find_interviews(view.opened(), place, 1, QueryClock(_NEIGHBOUR_S), counts_file=False)
+        found = find_interviews(view.opened(), place, 1, clock, counts_file=False)
     except QueryTimeout:
         return Neighbour(None, cursor_of(place, rows))
     if found.read_to is None or (found.ordinals and not asked.sort):
         return Neighbour(found.ordinals[0]) if found.ordinals else None
     further = found.before if is_back else found.behind
     return Neighbour(None, cursor_of(further or place, rows))
+
+
+def _work_clock() -> Callable[[], float]:
+    """The time that this thread works; time in which it waits counts for little."""
+    worked, begun = time.thread_time(), time.monotonic()
+    return lambda: max(time.thread_time() - worked, _WAITING_COUNTS * (time.monotonic() - begun))
 
 
 ONE_INTERVIEW = PageOperation(

@@ -19,10 +19,10 @@ from urllib.parse import quote
 import msgspec
 from aiohttp import web
 
-from headrace.errors import HeadraceError, InvalidInput
+from headrace.errors import HeadraceError
 from headrace.web.downloads.export_chunks import DownloadAsked, DownloadFormat, text_chunks
 from headrace.web.downloads.parquet_writer import COMMAND, ParquetAsked, check_can_write
-from headrace.web.operations import ErrorBody
+from headrace.web.operations import ErrorBody, unreadable
 from headrace.web.reads import TooBusy
 from headrace.web.shown_files import ShownFile, ShownFiles
 
@@ -31,6 +31,11 @@ _MOST_AT_ONCE, _THREADS = 4, 2
 _TAKEN_WITHIN_S = 30.0
 Taken = TypeVar("Taken")
 _PIPE_BYTES, _MOST_SAID_BYTES = 256_000, 100_000
+
+
+def is_download(path: str) -> bool:
+    """Whether what is answered may be saved under a name of the client's."""
+    return re.fullmatch(r"/runs/[^/]*/download\.\w+", path) is not None
 
 
 class Downloads:
@@ -119,7 +124,7 @@ def _parsed(request: web.Request) -> DownloadAsked:
     try:
         return msgspec.convert({**request.query, **request.match_info}, DownloadAsked, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"The request for a download cannot be read: {error}.") from None
+        raise unreadable("The request for a download", DownloadAsked, error) from None
 
 
 def _column_names(file: ShownFile, asked: DownloadAsked) -> list[str]:
