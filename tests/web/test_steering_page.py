@@ -12,7 +12,17 @@ import pytest
 from headrace import Results
 from headrace.errors import NotSteerable
 from headrace.interviews.steering.client import ask
-from headrace.interviews.steering.messages import RetryRequest, StateRequest, StopRequest
+from headrace.interviews.steering.messages import (
+    PauseRequest,
+    RetryCauseRequest,
+    RetryRequest,
+    StateRequest,
+    StopNowRequest,
+    StopRequest,
+    TuneRequest,
+    request_in_words,
+)
+from headrace.survey.record import Cause
 from tests.cli.live import SURVEY, endless, live
 from tests.trouble.children import until
 from tests.web.running_page import RunningPage
@@ -79,7 +89,8 @@ def test_a_run_is_paused_tuned_resumed_and_stopped_by_forms_that_ask_once(
         assert "It stops as soon as" in submit("stop")
         run.ended()
     told_of = [record.getMessage() for record in caplog.records if "through the page" in record.getMessage()]
-    assert [re.findall(r"for (\w+)Request", line)[0] for line in told_of] == ["Pause", "Tune", "Resume", "Stop"]
+    asked_to = [re.findall(r"asked through the page to ([^:]*): process \d+ is", line)[0] for line in told_of]
+    assert asked_to == ["pause", "have at most 7 interviews in flight", "go on", "stop"]
     assert page.access.token not in caplog.text
 
 
@@ -99,6 +110,24 @@ def test_the_same_form_sent_twice_does_not_stop_at_once(place: Path):
         run.ended()
 
 
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_one_request_to_stop_now_gives_up_what_is_in_flight(place: Path, workers: str):
+    path = place / "a.run"
+    words = [*endless("a.run", latency_s=3_000), "--workers", workers]
+    with live(place, *words) as run, RunningPage(path) as page:
+        until(lambda: run.state_once(path, done=0).progress.in_flight, "interviews in flight")
+        assert told(page, f"/runs/{run_id(page)}/stop", {"now": "true"})["did"] == "It stops now."
+        run.ended()  # no interview in flight ends by itself within its patience
+    with Results.open(path) as results:
+        assert results.stats().interviews == 0
+
+
+def test_requests_are_said_in_words():
+    requests = (PauseRequest(), TuneRequest(1), StopNowRequest(), RetryCauseRequest(Cause.REFUSED), StateRequest())
+    for request in requests:
+        assert not re.search(r"Request|[<>(_]", request_in_words(request))
+
+
 def test_a_live_run_asks_its_failed_interviews_again(place: Path):
     path = place / "a.run"
     with live(place, *failing("a.run", 400)) as run, RunningPage(path) as page:
@@ -115,6 +144,13 @@ def test_a_live_run_asks_its_failed_interviews_again(place: Path):
         assert (now.failed, now.done) == (0, paused.done - paused.failed)
         with pytest.raises(NotSteerable, match="being asked again already"):
             ask(path, RetryRequest())
+        shown = page.api(f"/runs/{name}")
+        assert shown["live"]["to_ask_again"] == steered["to_ask_again"] == paused.failed
+        assert shown["done"] == page.api("/runs")["files"][0]["done"] == now.done
+        assert {"name": "to be asked again", "text": f"{paused.failed:,}", "is_bad": False} in shown["figures"]
+        for place_shown in ("", "/failures"):
+            body = page.get(f"/runs/{name}{place_shown}").body
+            assert ("being asked again" in body, "steer/retry" in body) == (True, False)
         told(page, f"/runs/{name}/resume")
         run.ended()
     with Results.open(path) as results:

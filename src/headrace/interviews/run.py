@@ -125,6 +125,11 @@ class SurveyRun:
         return self._admission.in_flight
 
     @property
+    def to_ask_again(self) -> int:
+        """How many failed interviews are asked again and have not ended yet."""
+        return self._asked_again.count
+
+    @property
     def interview_bytes(self) -> int:
         """What one interview in flight is expected to hold."""
         return self._window.interview_bytes
@@ -170,6 +175,10 @@ class SurveyRun:
     def stop(self) -> None:
         """Once: admit nothing more, and let interviews in flight end. Twice: stop now; what is journaled stays."""
         self._stop.request()
+
+    def stop_now(self) -> None:
+        """Give up what is in flight; what is journaled stays."""
+        self._stop.request_now()
 
     def pause(self) -> None:
         """Admit nothing more, let interviews in flight end, and wait."""

@@ -13,6 +13,7 @@ import minijinja
 import msgspec
 
 from headrace.charts.svg_parts import STYLE, without_style
+from headrace.display import counted
 from headrace.units import format_bytes, format_count, format_short_duration
 from headrace.web.shown_texts import age, cents, money, number, share
 
@@ -57,6 +58,7 @@ def _environment() -> minijinja.Environment:
             "bytes": format_bytes,
             "short": format_count,
             "number": number,
+            "counted": counted,
             "money": money,
             "cents": cents,
             "span": format_short_duration,

@@ -153,7 +153,9 @@ def _hint(state: str, path: Path) -> str:
 
 
 def _counted(look: RunFileStatus) -> str:
-    return f"{look.stats.interviews:,} of {counted(look.total, 'interview')}, {look.stats.failed:,} failed"
+    again = look.live.to_ask_again if look.live is not None else 0
+    being_asked = f", {again:,} to be asked again" if again else ""
+    return f"{look.done:,} of {counted(look.total, 'interview')}, {look.stats.failed:,} failed{being_asked}"
 
 
 def _facts(look: RunFileStatus) -> dict[str, Any]:

@@ -6,10 +6,11 @@ Does not cover: the socket they travel through (store.holder_socket), answering 
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, assert_never
 
 import msgspec
 
+from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
 from headrace.survey.record import Cause
@@ -40,6 +41,10 @@ class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
     """Stop as Ctrl-C does: once, interviews in flight end; twice, stop now."""
 
 
+class StopNowRequest(msgspec.Struct, frozen=True, tag="stop now"):
+    """Give up what is in flight at once, as Ctrl-C twice does. A run of an older version refuses it."""
+
+
 class RetryRequest(msgspec.Struct, frozen=True, tag="retry"):
     """Ask those that have failed again, whatever the cause."""
 
@@ -53,13 +58,44 @@ class RetryCauseRequest(msgspec.Struct, frozen=True, tag="retry cause"):
 
 
 SteeringRequest: TypeAlias = (
-    StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest | RetryRequest | RetryCauseRequest
+    StateRequest
+    | PauseRequest
+    | ResumeRequest
+    | TuneRequest
+    | StopRequest
+    | StopNowRequest
+    | RetryRequest
+    | RetryCauseRequest
 )
+
+
+def request_in_words(request: SteeringRequest) -> str:
+    """What is asked of the run, as a log says it behind "asked to"."""
+    match request:
+        case StateRequest():
+            return "say how it stands"
+        case PauseRequest():
+            return "pause"
+        case ResumeRequest():
+            return "go on"
+        case TuneRequest(concurrency):
+            return f"have at most {counted(concurrency, 'interview')} in flight"
+        case StopRequest():
+            return "stop"
+        case StopNowRequest():
+            return "stop now"
+        case RetryRequest():
+            return "ask its failed interviews again"
+        case RetryCauseRequest(cause):
+            return f"ask the interviews again that failed because of: {cause.value}"
+        case _:
+            assert_never(request)
 
 
 class StateReply(msgspec.Struct, frozen=True, tag="run"):
     """How the run stands after a request: its process, and the endpoints of its models, of which `left_out` did not
-    fit. `retried` is how many failed interviews it asks again because of the request.
+    fit. `retried` is how many failed interviews it asks again because of the request, `to_ask_again` how many of those
+    have not ended yet, whichever request it was.
     """
 
     pid: int
@@ -69,3 +105,4 @@ class StateReply(msgspec.Struct, frozen=True, tag="run"):
     retried: int = 0
     endpoints: tuple[ModelEndpoint, ...] = ()
     left_out: int = 0
+    to_ask_again: int = 0

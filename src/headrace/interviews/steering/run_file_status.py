@@ -62,6 +62,11 @@ class RunFileStatus:
         return self.live is not None or self.holder is not None
 
     @property
+    def done(self) -> int:
+        """The interviews that have ended. In the file, those that are asked again have ended too."""
+        return max(0, self.stats.interviews - (self.live.to_ask_again if self.live is not None else 0))
+
+    @property
     def state(self) -> str:
         if self.live is not None:
             return live_state(self.live)

@@ -28,8 +28,10 @@ from headrace.interviews.steering.messages import (
     StateReply,
     StateRequest,
     SteeringRequest,
+    StopNowRequest,
     StopRequest,
     TuneRequest,
+    request_in_words,
 )
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.holder_socket.request_server import answering
@@ -51,7 +53,7 @@ def steerable(
 
     async def answer(request: SteeringRequest) -> StateReply | RefusalReply:
         if not isinstance(request, StateRequest):
-            _log.info("%s: told from another process: %s", run_path.name, request)
+            _log.info("%s: told from another process to %s", run_path.name, request_in_words(request))
         try:
             retried = _carry_out(request, run)
         except NotSteerable as error:
@@ -74,6 +76,8 @@ def _carry_out(request: SteeringRequest, run: SurveyRun) -> int:
             run.keep_concurrency(concurrency)
         case StopRequest():
             run.stop()
+        case StopNowRequest():
+            run.stop_now()
         case RetryRequest():
             return run.retry_failed()
         case RetryCauseRequest(cause):
@@ -96,6 +100,7 @@ def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], retried: int = 0
         retried=retried,
         endpoints=tuple(structs.replace(each, **_cut_texts(each)) for each in shown),
         left_out=len(endpoints) - len(shown),
+        to_ask_again=run.to_ask_again,
     )
 
 

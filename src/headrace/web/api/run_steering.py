@@ -25,8 +25,10 @@ from headrace.interviews.steering.messages import (
     StateReply,
     StateRequest,
     SteeringRequest,
+    StopNowRequest,
     StopRequest,
     TuneRequest,
+    request_in_words,
 )
 from headrace.interviews.steering.run_file_status import live_state
 from headrace.survey.record import Cause
@@ -52,7 +54,7 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """`now` gives up what is in flight: it is needed to stop a run that is stopping already."""
+    """`now` gives up what is in flight, of a run that is stopping already too."""
 
     run: str
     now: bool = False
@@ -66,7 +68,9 @@ class Retrying(msgspec.Struct, frozen=True):
 
 
 class Steered(msgspec.Struct, frozen=True):
-    """What came of it, in words, and how the run stands then."""
+    """What came of it, in words, and how the run stands then. `retried` failed interviews are asked again because of
+    it; `to_ask_again` have not ended yet.
+    """
 
     did: str
     state: str
@@ -76,6 +80,7 @@ class Steered(msgspec.Struct, frozen=True):
     done: int
     total: int
     retried: int
+    to_ask_again: int
 
 
 def command_for(action: SteeringAction, path: Path) -> str:
@@ -109,15 +114,17 @@ def _tune(files: ShownFiles, asked: Tuning) -> Steered:
 
 def _stop(files: ShownFiles, asked: Stopping) -> Steered:
     path = files.one(asked.run).path
-    # A second request stops at once: a form that is sent twice must not mean that.
-    if ask(path, StateRequest()).is_stopping and not asked.now:
+    is_stopping = ask(path, StateRequest()).is_stopping
+    if asked.now:
+        # A second request means the same, and an older run knows no other.
+        return _asked_of(files, asked.run, StopRequest() if is_stopping else StopNowRequest(), "It stops now.")
+    if is_stopping:  # a form that is sent twice must not stop it at once
         raise NotSteerable(
             f"{path.name} is stopping already: what is in flight ends first.",
             path=path,
             fix="Wait, or ask to stop now: what is in flight is then asked again by the next run.",
         )
-    words = "It stops now." if asked.now else "It stops as soon as what is in flight has ended."
-    return _asked_of(files, asked.run, StopRequest(), words)
+    return _asked_of(files, asked.run, StopRequest(), "It stops as soon as what is in flight has ended.")
 
 
 def _retry(files: ShownFiles, asked: Retrying) -> Steered:
@@ -129,14 +136,17 @@ def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -
     try:
         state = ask(path, request)
     except HeadraceError as error:
-        _log.info("%s: asked through the page for %s: %s", path.name, request, error.message)
+        _log.info("%s: asked through the page to %s: %s", path.name, request_in_words(request), error.message)
         raise
-    _log.info("%s: asked through the page for %s: process %d is %s", path.name, request, state.pid, live_state(state))
+    told = request_in_words(request)
+    _log.info("%s: asked through the page to %s: process %d is %s", path.name, told, state.pid, live_state(state))
     return _steered(state, did or _retried(state.retried))
 
 
 def _retried(count: int) -> str:
-    return f"{counted(count, 'failed interview')} will be asked again." if count else "No such interview has failed."
+    if not count:
+        return "No such interview has failed."
+    return f"{counted(count, 'failed interview')} will be asked again, behind the rest of the plan."
 
 
 def _steered(state: StateReply, did: str) -> Steered:
@@ -149,6 +159,7 @@ def _steered(state: StateReply, did: str) -> Steered:
         done=state.progress.done,
         total=state.progress.total,
         retried=state.retried,
+        to_ask_again=state.to_ask_again,
     )
 
 

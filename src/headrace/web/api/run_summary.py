@@ -42,7 +42,7 @@ class EndpointFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 class LiveFigures(msgspec.Struct, frozen=True):
     """What the process says that runs the file now. `notice` is what else one must know, such as a service that asks
-    for a pause.
+    for a pause. `to_ask_again` failed interviews are asked again and have not ended yet.
     """
 
     pid: int
@@ -51,6 +51,7 @@ class LiveFigures(msgspec.Struct, frozen=True):
     memory_bytes: int
     budget_bytes: int
     notice: str
+    to_ask_again: int = 0
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,9 +103,9 @@ def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
         name=file.path.name,
         kind=file.kind,
         state=status.state,
-        done=stats.interviews,
+        done=status.done,
         total=status.total,
-        percent=share(stats.interviews, status.total),
+        percent=share(status.done, status.total),
         reused=stats.reused,
         failed=stats.failed,
         per_s=pace.per_s,
@@ -140,6 +141,7 @@ def _live_figures(live: StateReply) -> LiveFigures:
         memory_bytes=live.progress.memory_bytes,
         budget_bytes=live.progress.budget_bytes,
         notice=live.progress.notice[:_MOST_LETTERS],
+        to_ask_again=live.to_ask_again,
     )
 
 
@@ -176,8 +178,9 @@ def _ended(endpoint: EndpointStats) -> EndpointFigures:
 def _figures(status: RunFileStatus, stats: Stats, live: StateReply | None, pace: RunPace) -> list[ShownFigure]:
     """The same ones for every run, so that what is on a page can be replaced one by one."""
     texts = {
-        "interviews": part_of(stats.interviews, status.total),
+        "interviews": part_of(status.done, status.total),
         "failed": number(stats.failed),
+        "to be asked again": number(live.to_ask_again) if live is not None and live.to_ask_again else "",
         "rate": "" if pace.per_s is None else rate(pace.per_s),
         "time left": "" if pace.left_s is None else time_left(pace.left_s),
         "reused": number(stats.reused) if stats.reused else "",
