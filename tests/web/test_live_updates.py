@@ -245,7 +245,7 @@ def test_each_state_of_an_endpoint_has_its_words(state: str, retry_in_s: float |
 
 def test_a_reply_about_a_thousand_endpoints_stays_small():
     class Run:
-        concurrency, was_stopped = 4, False
+        concurrency, was_stopped, to_ask_again = 4, False, 2**40
 
         def progress(self) -> Progress:
             return Progress(done=0, total=1, notice="\N{BALLOON}" * 100_000)
