@@ -55,6 +55,19 @@ def test_a_table_has_the_columns_of_results_unless_others_are_chosen(page: Runni
     assert [row["ordinal"] for row in chosen["rows"]] == [0, 1]
 
 
+def test_answers_that_are_missing_say_why_and_the_table_how_many_interviews_match(page: RunningPage, place: Path):
+    asked = {"filter": "failed.mood_failed", "columns": "mood, rating", "limit": 2}
+    found = rows(page, **asked)
+    assert [row["missing"] for row in found["rows"]] == [{"answer.mood": "failed"}] * 2
+    with Results.open(place / "city.run") as results:
+        assert found["matching"] == len(results.filter("failed.mood_failed")) > 2
+        assert rows(page)["matching"] == len(results)
+    assert rows(page, filter="not failed.mood_failed")["rows"][0]["missing"] == {}
+    body = page.get(f"/runs/{id_of(page)}/table?{urlencode(asked)}").body
+    assert '<td><span class="bad">failed</span></td>' in body
+    assert f"{found['matching']} interviews of " in body
+
+
 def test_pages_go_on_behind_a_cursor_and_back(page: RunningPage):
     for asked in ({}, {"sort": "answer.rating"}, {"sort": "-agent.age"}, {"filter": "rating > 4", "sort": "mood"}):
         forward, found = [], rows(page, limit=7, **asked)

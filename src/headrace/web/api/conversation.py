@@ -28,13 +28,13 @@ from headrace.web.operations import READ_TIMEOUT_S
 MOST_TURNS = 500
 _MOST_LETTERS, _LONGEST, _SHORTEST = 400_000, 20_000, 200
 _TEXTS_A_TURN = 5
-_STATES = {
+STATE_TEXTS = {
     AnswerState.ANSWERED: "answered",
     AnswerState.SKIPPED: "skipped",
     AnswerState.FAILED: "failed",
     AnswerState.NOT_ASKED: "not asked",
 }
-_NOT_REACHED = "not reached"
+NOT_REACHED = "not reached"
 
 
 class ConversationTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class _Writing:
         shown = self._texts.cut_answer(answer, place, self._longest)
         question = cut_text(self._survey.questions[place].question_text, self._longest).value
         if record is None:
-            return ConversationTurn(name=name, question=question, state=_NOT_REACHED, answer=shown.value)
+            return ConversationTurn(name=name, question=question, state=NOT_REACHED, answer=shown.value)
         service = record.service or ServiceUsage()
         failure = record.failure
         texts = {
@@ -168,7 +168,7 @@ class _Writing:
         return ConversationTurn(
             name=name,
             question=question,
-            state=_STATES[record.state],
+            state=STATE_TEXTS[record.state],
             answer=shown.value,
             **{each: text for each, (text, _) in cut.items()},
             cause=None if failure is None else failure.cause.value,

@@ -7,20 +7,26 @@ that there are (web.api.run_columns).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
 
-from headrace.results.columns.result_column import STATUS, ResultColumn
+from headrace.errors import QueryTimeout, RunFileDamaged
+from headrace.results.columns.result_column import STATUS, Group, ResultColumn
 from headrace.results.reading.file_view import FileView
 from headrace.results.reading.keyset_search import MOST_FOUND, KeysetPlace, find_interviews
 from headrace.store.queries.query_clock import QueryClock
+from headrace.store.run_file.details import read_counters, stored_detail
+from headrace.survey.record import AnswerState
+from headrace.web.api.conversation import NOT_REACHED, STATE_TEXTS
 from headrace.web.cells import CutValue, ShownTexts
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.page_cursors import cursor_of, place_at
 from headrace.web.shown_files import ShownFiles
 from headrace.web.table_query import TableQuery
 
+_COUNT_S = 0.05
 _SEARCH_S = 0.7 * READ_TIMEOUT_S  # the rest is for reading what was found
 
 
@@ -49,11 +55,15 @@ class RowsAsked(msgspec.Struct, frozen=True):
 
 
 class TableRow(msgspec.Struct, frozen=True):
-    """One interview. `truncated` where a cell was cut, `withheld` where one is null as texts were not asked for."""
+    """One interview. `missing` says of answers that are null why, by column: failed, skipped, not asked (it needs the
+    answer of a question that failed), or not reached. `truncated` where a cell was cut, `withheld` where one is null as
+    texts were not asked for.
+    """
 
     ordinal: int
     status: str
     cells: list[Any]
+    missing: dict[str, str]
     truncated: bool
     withheld: bool
 
@@ -61,7 +71,8 @@ class TableRow(msgspec.Struct, frozen=True):
 class RowsPage(msgspec.Struct, frozen=True):
     """`next` and `previous` are cursors, null at the ends. `searched_to` is the ordinal up to which a search came that
     ran out of time, and `go_on` the cursor that goes on with it. Sorted rows are then the first of those that were read
-    so far. `truncated` where there are more columns.
+    so far. `matching` interviews pass the filter, null where counting them takes too long. `truncated` where there are
+    more columns.
     """
 
     columns: list[str]
@@ -70,6 +81,7 @@ class RowsPage(msgspec.Struct, frozen=True):
     previous: str | None
     searched_to: int | None
     go_on: str | None
+    matching: int | None
     truncated: bool
 
 
@@ -86,24 +98,62 @@ def _table_rows(files: ShownFiles, asked: RowsAsked) -> RowsPage:
             previous=_cursor(found.before, asked),
             searched_to=found.read_to,
             go_on=None if found.read_to is None else _cursor(found.before if place.is_back else found.behind, asked),
+            matching=_matching(view, asked),
             truncated=is_cut,
         )
 
 
+def _matching(view: FileView, asked: RowsAsked) -> int | None:
+    try:
+        if asked.filter.strip():
+            return view.within(_COUNT_S).opened().count()
+        with view.file.reader.snapshot(QueryClock(_COUNT_S)) as connection:
+            return int(read_counters(connection, view.file.reader.path)["done"])
+    except QueryTimeout:
+        return None
+
+
 def _rows(view: FileView, ordinals: list[int], columns: list[ResultColumn], asked: RowsAsked) -> list[TableRow]:
     texts = ShownTexts(view.file.header, with_text=asked.text)
-    rows: dict[int, TableRow] = {}  # at most as many as a page has
-    for ordinal, (status, *values) in view.opened().at_each(ordinals, [STATUS, *columns], QueryClock(READ_TIMEOUT_S)):
+    found = dict(view.opened().at_each(ordinals, [STATUS, *columns], QueryClock(READ_TIMEOUT_S)))  # at most a page
+    missing = _missing(view, {ordinal: values for ordinal, (_, *values) in found.items()}, columns)
+    rows: dict[int, TableRow] = {}
+    for ordinal, (status, *values) in found.items():
         cells = [texts.cut(value, column, asked.letters) for value, column in zip(values, columns, strict=True)]
-        rows[ordinal] = _row(ordinal, status, cells)
+        rows[ordinal] = _row(ordinal, status, cells, missing.get(ordinal, {}))
     return [rows[ordinal] for ordinal in ordinals if ordinal in rows]
 
 
-def _row(ordinal: int, status: str, cells: list[CutValue]) -> TableRow:
+def _missing(view: FileView, rows: dict[int, list[Any]], columns: list[ResultColumn]) -> dict[int, dict[str, str]]:
+    """Why answers of these rows are null, as their details say; nothing of a detail that is damaged, which the page of
+    the interview tells.
+    """
+    catalog, header = view.catalog(), view.file.header
+    answers = [
+        (place, catalog.shown(each), each.position) for place, each in enumerate(columns) if each.group is Group.ANSWER
+    ]
+    found: dict[int, dict[str, str]] = {}
+    with view.file.reader.snapshot(QueryClock(READ_TIMEOUT_S)) as connection:
+        for ordinal, values in rows.items():
+            gone = [(name, position) for place, name, position in answers if values[place] is None]
+            if not gone:
+                continue
+            with suppress(RunFileDamaged):
+                detail = stored_detail(connection, header.packer, ordinal, header.path)
+                states = {record.question: STATE_TEXTS[record.state] for record in detail.records}
+                why = {name: states.get(position, NOT_REACHED) for name, position in gone}
+                found[ordinal] = {
+                    name: state for name, state in why.items() if state != STATE_TEXTS[AnswerState.ANSWERED]
+                }
+    return found
+
+
+def _row(ordinal: int, status: str, cells: list[CutValue], missing: dict[str, str]) -> TableRow:
     return TableRow(
         ordinal=ordinal,
         status=status,
         cells=[cell.value for cell in cells],
+        missing=missing,
         truncated=any(cell.truncated for cell in cells),
         withheld=any(cell.is_withheld for cell in cells),
     )

@@ -10,14 +10,16 @@ from msgspec.structs import replace
 from headrace.errors import HeadraceError
 from headrace.results.columns.result_column import without_group
 from headrace.web.api.run_columns import RUN_COLUMNS
-from headrace.web.api.run_rows import RUN_ROWS, RowsAsked, RowsPage
+from headrace.web.api.run_rows import RUN_ROWS, RowsAsked, RowsPage, TableRow
 from headrace.web.api.run_summary import RUN_SUMMARY, OneRun
 from headrace.web.html_pages import rendered
 from headrace.web.operations import ErrorBody, error_reply
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
 
-_NO_ROWS = RowsPage(columns=[], rows=[], next=None, previous=None, searched_to=None, go_on=None, truncated=False)
+_NO_ROWS = RowsPage(
+    columns=[], rows=[], next=None, previous=None, searched_to=None, go_on=None, matching=None, truncated=False
+)
 _LAST_FIRST = "-interview.ordinal"
 _DOWNLOADS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("CSV", "csv", {}),
@@ -54,7 +56,7 @@ def _table_page(files: ShownFiles, given: dict[str, str]) -> str:
         page=page,
         number=_number_heading(asked, here),
         headings=[_heading(name, asked, here) for name in page.columns],
-        rows=[_shown_row(row.ordinal, row.status, row.cells, run.id, asked) for row in page.rows],
+        rows=[_shown_row(row, page.columns, run.id, asked) for row in page.rows],
         next=turned(page.next),
         previous=turned(page.previous),
         first=here + query.in_address(**_size(asked)) if asked.cursor else "",
@@ -94,15 +96,20 @@ def _number_heading(asked: RowsAsked, here: str) -> _Heading:
     return _Heading("#", "", link, order)
 
 
-def _shown_row(ordinal: int, status: str, cells: list[Any], run: str, asked: RowsAsked) -> dict[str, Any]:
-    link = f"/runs/{run}/interviews/{ordinal}{replace(asked.query, columns='').in_address()}"
-    return {"ordinal": ordinal, "status": status, "link": link, "cells": list(map(_cell, cells))}
+def _shown_row(row: TableRow, columns: list[str], run: str, asked: RowsAsked) -> dict[str, Any]:
+    link = f"/runs/{run}/interviews/{row.ordinal}{replace(asked.query, columns='').in_address()}"
+    return {"ordinal": row.ordinal, "status": row.status, "link": link, "cells": shown_cells(row, columns)}
 
 
-def _cell(value: Any) -> dict[str, Any]:
+def shown_cells(row: TableRow, columns: list[str]) -> list[dict[str, Any]]:
+    """The cells of a row as texts; where an answer is missing, why."""
+    return [_cell(value, row.missing.get(name, "")) for value, name in zip(row.cells, columns, strict=True)]
+
+
+def _cell(value: Any, missing: str) -> dict[str, Any]:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return {"text": text, "is_number": is_number}
+    return {"text": text, "is_number": is_number, "missing": missing}
 
 
 def _size(asked: RowsAsked) -> dict[str, int]:
