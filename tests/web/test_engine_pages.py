@@ -6,13 +6,16 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from headrace import Engine, task
+from headrace import Engine, Priority, task
+from headrace.agents.engine.run_handle import Run
 from headrace.errors import RunFailed
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.web.api import agent_runs
@@ -150,7 +153,12 @@ async def test_runs_come_in_pages_by_state_and_no_cursor_of_another_list_is_take
         given = page.api(f"/engines/{name}/runs?state=done&limit=3")["next"]
         refused = page.get(f"/api/v1/engines/{name}/runs?state=failed&cursor={given}")
         assert (refused.status, "cursor" in refused.json()["error"]["message"]) == (400, True)
-        assert page.get(f"/api/v1/engines/{name}/runs?state=nonsense").status == 400
+        refused = page.get(f"/api/v1/engines/{name}/runs?state=nonsense")
+        assert (refused.status, "out of memory, lost" in refused.json()["error"]["fix"]) == (400, True)
+        for state in RunState:
+            word = "undecided" if state is RunState.UNDECIDED else state.value
+            listed = page.api(f"/engines/{name}/runs?state={quote(word)}")
+            assert all(run["state"] == word for run in listed["runs"])
         assert page.get(f"/api/v1/engines/{name}/runs/99").status == 404
         html = without_scripts(page.get(f"/engines/{name}/runs?limit=3"))
         assert "Earlier ones" in html
@@ -220,6 +228,8 @@ async def test_a_run_is_cancelled_tried_again_and_told_by_forms(tmp_path: Path):
             assert await waiting.result() == {"go": "on"}
             befell = (await elsewhere(page.api, f"{here}/{going.id}"))["events"]
             assert "steered" in [event["what"] for event in befell]
+            none = await elsewhere(page.post, f"/api/v1{here}/99/cancel", {})
+            assert (none.status, "no run 99" in none.body) == (404, True)
             again = await elsewhere(page.post, f"/api/v1{here}/{going.id}/cancel", {})
             assert (again.status, "ended already" in again.body) == (409, True)
 
@@ -295,6 +305,73 @@ def test_why_a_run_was_preempted_is_two_clicks_from_the_list(tmp_path: Path):
         line = page.api(f"/engines/{name}/memory")
         end = line["points"][-1]["second"] + line["points"][-1]["seconds"]
         assert all(0 <= placed["second"] <= end for placed in line["events"])
+
+
+@task(max_attempts=2)
+async def failing_always(ctx):
+    raise ValueError("no such page")
+
+
+async def until_failed(run: Run) -> None:
+    with pytest.raises(RunFailed):
+        await run.result()
+
+
+async def test_failed_attempts_are_counted_with_the_last_and_across_tries_by_hand(tmp_path: Path):
+    async with inline(tmp_path / "agents.run") as engine:
+        run = await engine.submit(failing_always)
+        await until_failed(run)
+        with RunningPage(tmp_path) as page:
+            here = f"/engines/{await elsewhere(engine_id, page)}/runs"
+            assert (await elsewhere(page.api, f"{here}/1"))["run"]["failures"] == 2
+            await run.retry()
+            await until_failed(run)
+            (line,) = (await elsewhere(page.api, here))["runs"]
+            assert (line["attempts"], line["failures"], line["deaths"]) == (4, 4, 0)
+
+
+async def quickly(ctx):
+    return 1
+
+
+async def by_steps(ctx):
+    while not outside["is_ready"]:
+        await ctx.step(f"step-{time.monotonic()}", asyncio.sleep, 0.05)
+
+
+async def test_a_run_that_lacked_a_slot_is_named_and_memory_is_not_blamed(tmp_path: Path):
+    outside["is_ready"] = False
+    async with inline(tmp_path / "agents.run", slots=1) as engine:
+        low = await engine.submit(by_steps, priority=Priority.LOW)
+        await elsewhere(until, lambda: low.status().attempts == 1, "it to run")
+        high = await engine.submit(quickly, priority=Priority.HIGH)
+        assert await high.result() == 1
+        outside["is_ready"] = True
+        await low.result()
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        (event,) = page.api(f"/engines/{name}/events?what=preempted")["events"]
+        lacked = "makes room for work of a higher priority, which lacked a slot"
+        assert event["reason"] == f"{lacked}: run {high.id} ({high.name})"
+        assert "preempted" not in [each["what"] for each in page.api(f"/engines/{name}/events?what=memory")["events"]]
+        assert page.api(f"/engines/{name}/memory")["events"] == []
+
+
+async def test_events_that_tell_the_same_are_one_row(tmp_path: Path):
+    def beat() -> None:
+        raise RuntimeError("the watcher broke")
+
+    async with inline(tmp_path / "agents.run") as engine:
+        assert await (await engine.submit(stepping, 7)).result() == 7
+        engine.every(0.01, beat, name="watcher", jitter=0)
+        await elsewhere(until, lambda: engine.status().heartbeats[0].failures > 5, "beats that fail")
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        failed = [each for each in page.api(f"/engines/{name}/events")["events"] if "broke" in each["reason"]]
+        assert len(failed) == 1
+        assert failed[0]["times"] > 5
+        assert failed[0]["since"] < failed[0]["at"]
+        assert f"× {failed[0]['times']}, since " in without_scripts(page.get(f"/engines/{name}/events"))
 
 
 def test_a_run_file_is_no_engine_and_an_id_that_is_none_is_said(tmp_path: Path):

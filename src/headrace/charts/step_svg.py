@@ -15,6 +15,7 @@ from headrace.charts.svg_parts import WIDTH, document, element, escaped, filled,
 from headrace.units import format_short_duration
 
 MOST_STEPS = 60
+CUTS = ("preempted", "killed")  # marks that stand across the bars: the run computed no longer
 _MOST_MARKS, _MOST_KINDS = 500, 8
 _LEFT, _RIGHT, _TOP, _ROW = 190, 138, 44, 18
 _COLOURS = ("preempt", "failed", "none", "value", "shrink", "other")
@@ -57,7 +58,8 @@ def step_svg(chart: StepChart) -> str:
 
     bars = chart.bars[-MOST_STEPS:]
     floor = _TOP + _ROW * max(1, len(bars))
-    parts = [each for row, bar in enumerate(bars) for each in _bar(bar, _TOP + _ROW * row, x, chart.seconds)]
+    parts = [_cut(x(mark.second), floor) for mark in chart.marks[-_MOST_MARKS:] if mark.what in CUTS]
+    parts += [each for row, bar in enumerate(bars) for each in _bar(bar, _TOP + _ROW * row, x, chart.seconds)]
     parts.append(line(_LEFT, floor + 2, WIDTH - _RIGHT, floor + 2, "faint"))
     parts += _axis(chart.seconds, x, floor + 18)
     bottom = floor + 26.0
@@ -68,6 +70,10 @@ def step_svg(chart: StepChart) -> str:
         parts.append(text(16, bottom + 16, fitted(note, WIDTH - 32), "faint"))
         bottom += 20
     return document(chart.title, bottom + 14, parts)
+
+
+def _cut(x: float, floor: float) -> str:
+    return line(x, _TOP, x, floor, "preempt", stroke_dasharray="3 3")
 
 
 def _bar(bar: StepBar, y: float, x: _Across, seconds: float) -> Iterator[str]:

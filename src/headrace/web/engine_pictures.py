@@ -11,7 +11,7 @@ from itertools import pairwise
 from headrace.charts.bar_svg import share_text
 from headrace.charts.chart_data import LEVELS, LONGEST_LABEL, MemoryChart, MemoryEvent, MemoryMark, memory_levels
 from headrace.charts.memory_svg import memory_svg
-from headrace.charts.step_svg import MOST_STEPS, RunMark, StepBar, StepChart, step_svg
+from headrace.charts.step_svg import CUTS, MOST_STEPS, RunMark, StepBar, StepChart, step_svg
 from headrace.display import cell_text, counted
 from headrace.units import format_bytes, format_short_duration
 from headrace.web.api.agent_runs import AgentRunShown, StepShown
@@ -69,16 +69,17 @@ def step_picture(shown: AgentRunShown) -> str:
     end = run.ended_at or time.time()
     moments = [each for step in shown.steps for each in (step.started_at, step.finished_at) if each is not None]
     end = max([end, *moments])
+    befell = [event for event in reversed(shown.events) if event.what in _BEFELL]
     left_out = len(shown.steps) - MOST_STEPS
     notes = ["a pale bar begins where the step before it ended: only side effects journal their begin"]
     if shown.truncated or left_out > 0:
         notes.append(f"the latest {min(len(shown.steps), MOST_STEPS)} steps")
+    if any(event.what in CUTS for event in befell):
+        notes.append("a dashed line: it was told to stop there; the bar after it has its time in the queue, too")
     chart = StepChart(
         title=f"steps of run {run.number}",
         bars=tuple(_bars(shown.steps, begin)),
-        marks=tuple(
-            RunMark(event.at - begin, event.what, _why(event)) for event in shown.events if event.what in _BEFELL
-        ),
+        marks=tuple(RunMark(event.at - begin, event.what, _why(event)) for event in befell),
         seconds=max(0.001, end - begin),
         notes=tuple(notes),
     )
@@ -92,7 +93,7 @@ def _bars(steps: list[StepShown], begin: float) -> list[StepBar]:
     for step in steps:
         began = before if step.started_at is None else step.started_at
         end_s = None if step.finished_at is None else max(0.0, step.finished_at - begin)
-        bars.append(StepBar(step.name, max(0.0, began - begin), end_s, step.started_at is not None))
+        bars.append(StepBar(step.label, max(0.0, began - begin), end_s, step.started_at is not None))
         before = max(before, step.finished_at or before)
     return bars
 

@@ -1,6 +1,6 @@
 """Puts figures into the words that the page, its live events and the terminal show, so that each is formatted once.
 
-Pure but for `age`, which looks at the clock. Does not cover: bytes, counts and durations (headrace.units).
+Pure but for `age` and `clock`, which look at the clock. Does not cover: bytes, counts and durations (headrace.units).
 """
 
 from __future__ import annotations
@@ -65,3 +65,10 @@ def age(at: float) -> str:
             count = int(past_s // length_s)
             return f"{count} {unit}{'s' * (count > 1)} ago"
     return "now"
+
+
+def clock(at: float) -> str:
+    """The time of day, to the second; with the date where that is not today's."""
+    then, now = time.localtime(at), time.localtime()
+    is_today = (then.tm_year, then.tm_yday) == (now.tm_year, now.tm_yday)
+    return time.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S", then)

@@ -48,7 +48,8 @@ async def test_high_work_has_the_slot_of_low_work_when_its_step_is_over_and_the_
         await asyncio.wait_for(high.result(), 30)
         assert await asyncio.wait_for(low.result(), 30) == 2
         (event,) = [event for event in await engine.events() if event.what == "preempted"]
-        assert event.reason == "makes room for work of a higher priority"
+        lacked = "makes room for work of a higher priority, which lacked a slot"
+        assert event.reason == f"{lacked}: run {high.id} ({high.name})"
     lines = [line for line in Path(log).read_text().splitlines() if not line.endswith("begins")]
     assert lines == ["low 0", "high", "low 1", "low 2"]
 

@@ -20,6 +20,8 @@ from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.live_runs import LiveRun, RunEnd
 from headrace.agents.scheduler.events import (
+    MEMORY_LACKED,
+    SLOT_LACKED,
     AttemptEnded,
     AttemptStarted,
     EndRun,
@@ -38,6 +40,7 @@ from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.engine_file.steps import StoredStep
 from headrace.units import format_bytes
 
+_NAME_LETTERS = 200
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
@@ -151,7 +154,19 @@ class RunCommands:
                 return  # it was told before, and has a deadline now
             what = "preempted"
             self._writer.write(self._writes.runs.preempted(run.id))
-        self._parts.log.record(what, command.why.value, run=command.id, reading=command.reading)
+        self._parts.log.record(what, self._why_stopped(command), run=command.id, reading=command.reading)
+
+    def _why_stopped(self, command: PreemptRun | KillRun) -> str:
+        """The reason, and for whom it makes room. What that run lacked stands before its name, which may be anything:
+        whoever reads an event tells by its begin whether memory caused it.
+        """
+        why, whom = command.why, command.for_whom
+        if whom is None or why is StopReason.WITH_PARENT:
+            return why.value
+        lacked = (SLOT_LACKED if whom.lacks_slot else MEMORY_LACKED) if why is StopReason.MAKES_ROOM else ""
+        first = self._runs.by_id.get(whom.id)
+        name = f" ({first.name[:_NAME_LETTERS]})" if first is not None else ""
+        return f"{why.value}{lacked}: run {whom.id}{name}"
 
     def _deadline_s(self, command: PreemptRun | KillRun) -> float:
         if isinstance(command, PreemptRun) and command.is_patient:

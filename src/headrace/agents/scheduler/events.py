@@ -85,6 +85,22 @@ class StopReason(Enum):
     LANE_FULL = "other heartbeats took its whole period"
 
 
+# What work of a higher priority lacked, behind MAKES_ROOM in an event's reason.
+SLOT_LACKED, MEMORY_LACKED = ", which lacked a slot", ", which lacked memory"
+# How the reasons of events begin, or end behind a heartbeat's name, that memory did not cause.
+NOT_FOR_MEMORY = (
+    f"{StopReason.MAKES_ROOM.value}{SLOT_LACKED}",
+    StopReason.CANCELLED.value,
+    StopReason.TIMED_OUT.value,
+    StopReason.WITH_PARENT.value,
+    StopReason.PARENT_LOST.value,
+    StopReason.HOST_LOST.value,
+    StopReason.CLOSING.value,
+    StopReason.STILL_RUNNING.value,
+    StopReason.LANE_FULL.value,
+)
+
+
 class Notice(Enum):
     """Events worth recording that no command shows."""
 
@@ -328,6 +344,13 @@ class StartRun(_Command, frozen=True, kw_only=True):
     deaths: int = 0
 
 
+class NeedsRoom(_Command, frozen=True, kw_only=True):
+    """The run that others stop for: it lacks a slot, or memory."""
+
+    id: int
+    lacks_slot: bool = False
+
+
 class PreemptRun(_Command, frozen=True, kw_only=True):
     """Where it `is_patient`, the attempt has no deadline: the step that it is in is not cut. A second command, with a
     deadline, may follow.
@@ -339,6 +362,7 @@ class PreemptRun(_Command, frozen=True, kw_only=True):
     why: StopReason
     reading: MemoryReading | None = None
     is_patient: bool = False
+    for_whom: NeedsRoom | None = None
 
 
 class KillRun(_Command, frozen=True, kw_only=True):
@@ -347,6 +371,7 @@ class KillRun(_Command, frozen=True, kw_only=True):
     host: str
     why: StopReason
     reading: MemoryReading | None = None
+    for_whom: NeedsRoom | None = None
 
 
 class ResumeRun(_Command, frozen=True, kw_only=True):

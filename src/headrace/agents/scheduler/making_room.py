@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.agents.scheduler.events import PreemptRun, StopReason
+from headrace.agents.scheduler.events import NeedsRoom, PreemptRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import Need
 from headrace.agents.scheduler.preemption import (
@@ -57,8 +57,10 @@ def make_room(state: SchedulerState, host: Host, run: ScheduledRun, need: Need, 
     all_that_leave = may_go + [slot for slot in host.stopping.values() if slot not in may_go]
     if not all_that_leave or not host.fits(run, need, all_that_leave):
         return False
-    for slot in _enough_for(host, run, need, may_go, leaving):
-        state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient)
+    going = _enough_for(host, run, need, may_go, leaving)
+    why, for_whom = StopReason.MAKES_ROOM, NeedsRoom(id=run.id, lacks_slot=not host.has_free_slot(leaving))
+    for slot in going:
+        state.stop_slot(slot, PreemptRun, why, now_s, is_patient=is_patient, for_whom=for_whom)
     return True
 
 
@@ -94,12 +96,13 @@ def make_room_to_resume(state: SchedulerState, host: Host, now_s: float) -> None
     """Stop one slot that computes, where a higher one whose wait is over finds none free."""
     if host.has_free_slot() or not host.resuming:
         return
-    level = max(slot.priority for slot in host.resuming.values())
+    highest = max(host.resuming.values(), key=lambda slot: slot.priority)
+    level, for_whom = highest.priority, NeedsRoom(id=highest.root.id, lacks_slot=True)
     is_patient = level is not CRITICAL
     if is_one_stopping(host, now_s, is_patient=is_patient):
         return
     if slot := lowest_of([slot for slot in _who_may_go(host, level, now_s) if not slot.is_waiting]):
-        state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient)
+        state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient, for_whom=for_whom)
 
 
 def make_memory_to_resume(state: SchedulerState, host: Host, slot: Slot, now_s: float) -> bool:
@@ -119,7 +122,8 @@ def make_memory_to_resume(state: SchedulerState, host: Host, slot: Slot, now_s: 
     for each in may_go:
         if host.has_memory_to_resume(slot, leaving):
             break
-        state.stop_slot(each, PreemptRun, StopReason.PROMISED_BEFORE, now_s, is_patient=True)
+        for_whom = NeedsRoom(id=slot.root.id)
+        state.stop_slot(each, PreemptRun, StopReason.PROMISED_BEFORE, now_s, is_patient=True, for_whom=for_whom)
         leaving.append(each)
     return True
 

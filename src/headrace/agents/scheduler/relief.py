@@ -17,6 +17,7 @@ from headrace.agents.scheduler.events import (
     KillRun,
     MemoryMeasured,
     MemoryWanted,
+    NeedsRoom,
     Notice,
     PreemptRun,
     Reclaim,
@@ -65,16 +66,17 @@ def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
     if run is None or run.slot is None or run.slot.is_stopping():
         return
     short, host, why = run.slot, state.hosts[run.slot.host], StopReason.OTHERS_NEED_IT
+    for_whom = NeedsRoom(id=run.id)
     if is_one_stopping(host, wanted.now_s):
         if wanted.is_urgent and (slot := to_kill_for(host, short, wanted.now_s)):
-            state.stop_slot(slot, KillRun, why, wanted.now_s)
+            state.stop_slot(slot, KillRun, why, wanted.now_s, for_whom=for_whom)
         return
     owed_bytes = host.memory.owed_bytes(short, state.limits.slot_memory_bytes)
     if slot := to_preempt_for(host, short, owed_bytes, wanted.now_s):
         slot.root.needs_bytes = max(slot.root.needs_bytes, slot.in_use_bytes)
         if slot is not short:  # it has outgrown what was reserved, and may grow on
             host.memory.reserve_more(short, state.limits.slot_memory_bytes)
-        state.stop_slot(slot, PreemptRun, why, wanted.now_s)
+        state.stop_slot(slot, PreemptRun, why, wanted.now_s, for_whom=None if slot is short else for_whom)
 
 
 def _learn(state: SchedulerState, host: Host, now_s: float) -> None:

@@ -7,7 +7,7 @@ import heapq
 from msgspec.structs import replace
 
 from headrace.agents.scheduler.circuits import Circuits
-from headrace.agents.scheduler.events import KillRun, PreemptRun, SchedulerCommand, StopReason
+from headrace.agents.scheduler.events import KillRun, NeedsRoom, PreemptRun, SchedulerCommand, StopReason
 from headrace.agents.scheduler.heartbeats import Heartbeats
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import must_be_alone
@@ -103,6 +103,7 @@ class SchedulerState:
         now_s: float,
         *,
         is_patient: bool = False,
+        for_whom: NeedsRoom | None = None,
     ) -> None:
         """Stop all runs in a slot. A child that stops with its parent comes back with it."""
         self.hosts[slot.host].note_stop(slot, now_s)
@@ -110,9 +111,15 @@ class SchedulerState:
         slot.was_killed = slot.was_killed or what is KillRun
         for run in list(slot.running.values()):
             has_parent = run is not slot.root and self.knows(slot.root)
-            self.stop(run, what, StopReason.WITH_PARENT if has_parent and why not in FINAL else why)
+            self.stop(run, what, StopReason.WITH_PARENT if has_parent and why not in FINAL else why, for_whom)
 
-    def stop(self, run: ScheduledRun, what: type[PreemptRun | KillRun], why: StopReason) -> None:
+    def stop(
+        self,
+        run: ScheduledRun,
+        what: type[PreemptRun | KillRun],
+        why: StopReason,
+        for_whom: NeedsRoom | None = None,
+    ) -> None:
         """Stop one run. A reason that ends it for good is never replaced by one after which it comes back."""
         if run.stopping in FINAL:
             return
@@ -121,7 +128,7 @@ class SchedulerState:
         host = self.hosts[run.slot.host]
         if host.is_lost:
             return
-        command = what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading)
+        command = what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading, for_whom=for_whom)
         if run.slot.is_patient and isinstance(command, PreemptRun):
             command = replace(command, is_patient=True)
         self.commands.append(command)

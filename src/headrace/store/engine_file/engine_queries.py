@@ -12,7 +12,7 @@ import msgspec
 
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_reader import EngineReader
-from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.engine_file.engine_values import Count, Id
 from headrace.survey.values import SqlValue
 
@@ -20,6 +20,7 @@ MOST_LETTERS = 300  # of a name or of an error in a list
 _MOST_ERROR_LETTERS = 8_000  # of one run's error, which may hold a traceback
 _MOST_STEP_LETTERS = 200
 _HIGHEST = 1 << 62
+_FAILED_OTHERWISE = tuple(sorted(state.value for state in FAILED_STATES - {RunState.FAILED}))  # than by an exception
 _Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 _RunTypes: TypeAlias = tuple[
     Id, Id | None, str, str, Priority, RunState, Count, Count, Count, Count, str, _Moment, _Moment | None
@@ -125,11 +126,22 @@ def latest_steps(reader: EngineReader, run: int, most: int) -> list[StepRow]:
 
 
 def events_before(
-    reader: EngineReader, *, run: int | None = None, what: tuple[str, ...] = (), before: int | None = None, most: int
+    reader: EngineReader,
+    *,
+    run: int | None = None,
+    what: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
+    before: int | None = None,
+    most: int,
 ) -> list[EventLine]:
-    """The latest events below an id, the latest first: of one run, or of these kinds, where that is asked for."""
+    """The latest events below an id, the latest first: of one run, or of these kinds, where that is asked for, and
+    without those whose reason begins or ends with one of some texts.
+    """
     conditions, values = ["id < ?"], [before or _HIGHEST]
     bindings: list[SqlValue] = [*values]
+    for words in without:
+        conditions.append("substr(reason, 1, ?) != ? AND substr(reason, ?) != ?")
+        bindings.extend((len(words), words, -len(words), words))
     if run is not None:
         conditions.append("run = ?")
         bindings.append(run)
@@ -165,6 +177,23 @@ def kept_texts(reader: EngineReader, run: int, most_bytes: int) -> dict[str, str
     }
     found = {name: reader.one(bytes, sql, (most_bytes, run)) for name, sql in queries.items()}
     return {name: kept.decode("utf-8", "replace") for name, kept in found.items() if kept is not None}
+
+
+def deaths_and_failures(reader: EngineReader, runs: tuple[int, ...]) -> dict[int, tuple[int, int]]:
+    """How often workers of these runs died, and how many of their attempts failed, by the events that the file keeps:
+    the columns of a run are set to zero when it is tried again by hand, and count no last time.
+    """
+    if not runs:
+        return {}
+    others = " AND ".join(["substr(reason, 1, ?) != ?"] * len(_FAILED_OTHERWISE))
+    sql = (
+        "SELECT run, sum(what IN ('out of memory', 'lost')),"
+        f" sum(what = 'retried' OR (what = 'failed' AND {others})) FROM events"
+        f" WHERE run IN ({', '.join('?' * len(runs))}) GROUP BY run"
+    )
+    words = [each for state in _FAILED_OTHERWISE for each in (len(state), state)]
+    found = reader.rows(tuple[Id, Count, Count], sql, (*words, *runs))
+    return {run: (deaths, failures) for run, deaths, failures in found}
 
 
 def counts_by_state(reader: EngineReader) -> dict[RunState, int]:

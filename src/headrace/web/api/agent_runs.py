@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from enum import Enum
 from typing import Annotated
@@ -24,21 +25,43 @@ _MOST_RUNS = 200
 _MOST_STEPS, _MOST_EVENTS, _MOST_CHILDREN = 200, 100, 50
 _MOST_TEXT_BYTES = 4_000
 _SEARCHED_AT_ONCE, _SEARCH_S = 20_000, 0.7 * READ_TIMEOUT_S
+_STEP_WORDS = {
+    "ask": "ask a model",
+    "run": "call another agent",
+    "command": "run a program",
+    "sleep": "sleep",
+    "receive": "receive a message",
+    "waited": "waited for a message",
+}
+_MADE_UP = re.compile(rf"\$({'|'.join(_STEP_WORDS)})-")  # of steps that their agent has given no name
 RunNumber = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 
 
+class NoSuchRun(NotShown):
+    """The engine's file has no run with this number."""
+
+    def __init__(self, number: int) -> None:
+        super(NotShown, self).__init__(f"There is no run {number} in this file.", fix="See the list of its runs.")
+
+
 class ChosenState(Enum):
-    """Which runs are listed; `failed` are all that ended without a result and were not cancelled."""
+    """Which runs are listed: a state as it is shown, all, or all unfinished ones; `failed` are all that ended without a
+    result and were not cancelled.
+    """
 
     ANY = "any"
     UNFINISHED = "unfinished"
     WAITING = "waiting"
     RUNNING = "running"
     SLEEPING = "sleeping"
-    RECEIVING = "receiving"
+    RECEIVING = "waiting for a message"
     UNDECIDED = "undecided"
     DONE = "done"
     FAILED = "failed"
+    TIMED_OUT = "timed out"
+    OUT_OF_MEMORY = "out of memory"
+    LOST = "lost"
+    BUDGET_TOO_SMALL = "memory budget too small"
     CANCELLED = "cancelled"
 
     @property
@@ -62,8 +85,8 @@ class RunsAsked(msgspec.Struct, frozen=True):
 
 
 class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`preempted` counts how often it was; `deaths` are lost workers, `failures` failed attempts. `error` is the first
-    line of why it failed, or the step that waits for a decision.
+    """`preempted` counts how often it was, `deaths` how often its worker died, `failures` its failed attempts, by the
+    events that the file keeps. `error` is the first line of why it failed, or the step that waits for a decision.
     """
 
     number: int
@@ -80,7 +103,8 @@ class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None
 
     @classmethod
-    def of(cls, row: AgentRunRow) -> AgentRunLine:
+    def of(cls, row: AgentRunRow, counted: dict[int, tuple[int, int]]) -> AgentRunLine:
+        deaths, failures = counted.get(row.id, (0, 0))
         return cls(
             number=row.id,
             name=row.name,
@@ -89,8 +113,8 @@ class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
             state=state_word(row.state),
             attempts=row.attempts,
             preempted=row.preempted,
-            deaths=row.deaths,
-            failures=row.failures,
+            deaths=max(deaths, row.deaths),
+            failures=max(failures, row.failures),
             error=row.error.partition("\n")[0],
             submitted_at=row.submitted_at,
             ended_at=row.ended_at,
@@ -108,9 +132,12 @@ class AgentRunsPage(msgspec.Struct, frozen=True):
 
 
 class StepShown(msgspec.Struct, frozen=True):
-    """`started_at` is known of side effects only; `finished_at` is null where one was cut short or is under way."""
+    """`label` is its name, in words where the engine made that up. `started_at` is known of side effects only;
+    `finished_at` is null where one was cut short or is under way.
+    """
 
     name: str
+    label: str
     has_side_effect: bool
     started_at: float | None
     finished_at: float | None
@@ -126,9 +153,9 @@ class OneAgentRun(msgspec.Struct, frozen=True):
 
 
 class AgentRunShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A run with its latest steps and events. `undecided_step` is the side effect that waits for a decision; `can` are
-    the things that can be done about the run while an engine has the file open. `texts` are cut, and there only where
-    they were asked for.
+    """A run with its latest steps, oldest first, and events, latest first. `undecided_step` is the side effect that
+    waits for a decision; `can` are the things that can be done about the run while an engine has the file open. `texts`
+    are cut, and there only where they were asked for.
     """
 
     run: AgentRunLine
@@ -172,12 +199,17 @@ def _runs(files: ShownFiles, asked: RunsAsked) -> AgentRunsPage:
     before = place_at(asked.cursor, question, _RunPlace).before if asked.cursor else None
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         found, end = _searched(reader, asked.state.states, before, asked.limit + 1)
-    shown = [AgentRunLine.of(each) for each in found[: asked.limit]]
+        shown = _lines_of(reader, found[: asked.limit])
     if len(found) > asked.limit:
         return AgentRunsPage(shown, cursor_of(_RunPlace(shown[-1].number), question))
     if end is not None:
         return AgentRunsPage(shown, cursor_of(_RunPlace(end), question), searched_to=end)
     return AgentRunsPage(shown, None)
+
+
+def _lines_of(reader: EngineReader, rows: list[AgentRunRow]) -> list[AgentRunLine]:
+    counted = engine_queries.deaths_and_failures(reader, tuple(row.id for row in rows))
+    return [AgentRunLine.of(row, counted) for row in rows]
 
 
 def _searched(
@@ -200,32 +232,40 @@ def _run(files: ShownFiles, asked: OneAgentRun) -> AgentRunShown:
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         row = engine_queries.agent_run(reader, asked.number)
         if row is None:
-            raise NotShown(f"run {asked.number}")
+            raise NoSuchRun(asked.number)
         steps = engine_queries.latest_steps(reader, row.id, _MOST_STEPS + 1)
         events = engine_queries.events_before(reader, run=row.id, most=_MOST_EVENTS + 1)
-        children = engine_queries.children_of(reader, row.id, _MOST_CHILDREN + 1)
+        (line,) = _lines_of(reader, [row])
+        children = _lines_of(reader, engine_queries.children_of(reader, row.id, _MOST_CHILDREN + 1))
         checkpoint = engine_queries.checkpoint_of(reader, row.id)
         waiting = engine_queries.waiting_messages(reader, row.id)
         texts = engine_queries.kept_texts(reader, row.id, _MOST_TEXT_BYTES) if asked.text else {}
     is_cut = len(steps) > _MOST_STEPS or len(events) > _MOST_EVENTS or len(children) > _MOST_CHILDREN
     return AgentRunShown(
-        run=AgentRunLine.of(row),
+        run=line,
         parent=row.parent,
         error="" if row.state is RunState.UNDECIDED else row.error,
         undecided_step=row.error if row.state is RunState.UNDECIDED else "",
         can=_can(row.state),
         steps=[
-            StepShown(each.name, each.has_side_effect, each.started_at, each.finished_at, each.result_bytes)
+            StepShown(
+                each.name, _label(each.name), each.has_side_effect, each.started_at, each.finished_at, each.result_bytes
+            )
             for each in steps[-_MOST_STEPS:]
         ],
-        events=[EventShown.of(each) for each in events[:_MOST_EVENTS]][::-1],
-        children=[AgentRunLine.of(each) for each in children[:_MOST_CHILDREN]],
+        events=[EventShown.of(each) for each in events[:_MOST_EVENTS]],
+        children=children[:_MOST_CHILDREN],
         checkpoints=0 if checkpoint is None else checkpoint.number,
         checkpoint_at=None if checkpoint is None else checkpoint.made_at,
         messages_waiting=waiting,
         truncated=is_cut,
         texts=texts,
     )
+
+
+def _label(step: str) -> str:
+    found = _MADE_UP.match(step)
+    return _STEP_WORDS[found[1]] if found else step
 
 
 def _can(state: RunState) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Annotated
+from itertools import groupby
+from typing import Annotated, TypeVar
 
 import msgspec
 
+from headrace.agents.scheduler.events import NOT_FOR_MEMORY
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.store.engine_file.engine_queries import EventLine, events_before
 from headrace.store.engine_file.engine_reader import reading_engine
@@ -28,6 +30,7 @@ MEMORY_EVENTS = (
     "reclaimed",
 )
 _MOST_ON_THE_LINE = 500
+_READ_AT_ONCE, _MOST_READ = 500, 2_500
 MOST_EVENTS = 200
 PageLength = Annotated[int, msgspec.Meta(ge=1, le=MOST_EVENTS)]
 
@@ -42,15 +45,37 @@ class ReadingShown(msgspec.Struct, frozen=True):
 
 
 class EventShown(msgspec.Struct, frozen=True):
+    """One event, or several that followed each other and differ in nothing but their time: then there were `times`,
+    the latest was `at`, with this memory reading, and the first at `since`.
+    """
+
     at: float
     run: int | None
     what: str
     reason: str
     reading: ReadingShown | None
+    times: int = 1
+    since: float | None = None
 
     @classmethod
     def of(cls, event: EventLine) -> EventShown:
         return cls(event.at, event.run, event.what, event.reason, _reading(event.reading))
+
+
+_Event = TypeVar("_Event", EventLine, EventShown)
+
+
+def folded(events: list[EventShown]) -> list[EventShown]:
+    """Events, the latest first, with those that follow each other and tell the same as one."""
+    return [_as_one(row) for row in _alike(events)]
+
+
+def _as_one(row: list[EventShown]) -> EventShown:
+    return row[0] if len(row) == 1 else msgspec.structs.replace(row[0], times=len(row), since=row[-1].at)
+
+
+def _alike(events: list[_Event]) -> list[list[_Event]]:
+    return [list(row) for _, row in groupby(events, key=lambda event: (event.what, event.run, event.reason))]
 
 
 class EventsAsked(msgspec.Struct, frozen=True):
@@ -107,19 +132,33 @@ def _events(files: ShownFiles, asked: EventsAsked) -> EventsPage:
     file = engine_file(files, asked.engine)
     question = (file.id, asked.what, str(asked.run))
     before = place_at(asked.cursor, question, _EventPlace).before if asked.cursor else None
-    what = MEMORY_EVENTS if asked.what == "memory" else (asked.what,) if asked.what else ()
+    is_memory = asked.what == "memory"
+    what = MEMORY_EVENTS if is_memory else (asked.what,) if asked.what else ()
+    found, is_cut = list[EventLine](), True
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
-        found = events_before(reader, run=asked.run, what=what, before=before, most=asked.limit + 1)
-    shown = found[: asked.limit]
-    following = cursor_of(_EventPlace(shown[-1].id), question) if len(found) > asked.limit else None
-    return EventsPage([EventShown.of(each) for each in shown], following)
+        while is_cut and len(found) < _MOST_READ and len(_alike(found)) <= asked.limit:
+            read = events_before(
+                reader,
+                run=asked.run,
+                what=what,
+                without=NOT_FOR_MEMORY if is_memory else (),
+                before=found[-1].id if found else before,
+                most=_READ_AT_ONCE,
+            )
+            found += read
+            is_cut = len(read) == _READ_AT_ONCE
+    rows = _alike(found)
+    is_cut = is_cut or len(rows) > asked.limit
+    rows = rows[: asked.limit]
+    following = cursor_of(_EventPlace(rows[-1][-1].id), question) if is_cut and rows else None
+    return EventsPage([_as_one([EventShown.of(each) for each in row]) for row in rows], following)
 
 
 def _memory(files: ShownFiles, asked: OneEngine) -> EngineMemoryLine:
     file = engine_file(files, asked.engine)
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         points = reader.memory_history()
-        found = events_before(reader, what=MEMORY_EVENTS, most=_MOST_ON_THE_LINE + 1)
+        found = events_before(reader, what=MEMORY_EVENTS, without=NOT_FOR_MEMORY, most=_MOST_ON_THE_LINE + 1)
     return EngineMemoryLine(
         [
             MemoryPoint(

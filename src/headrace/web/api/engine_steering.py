@@ -22,10 +22,12 @@ from headrace.agents.steering.engine_messages import (
     SendRequest,
 )
 from headrace.errors import HeadraceError, InvalidInput
+from headrace.store.engine_file.engine_queries import agent_run
+from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import RunState
-from headrace.web.api.agent_runs import RunNumber
+from headrace.web.api.agent_runs import NoSuchRun, RunNumber
 from headrace.web.api.engine_summary import engine_file, state_word
-from headrace.web.operations import AnyOperation, Method, PageOperation
+from headrace.web.operations import READ_TIMEOUT_S, AnyOperation, Method, PageOperation
 from headrace.web.shown_files import ShownFiles
 
 _log = logging.getLogger("headrace")
@@ -100,6 +102,10 @@ def _steered(files: ShownFiles, engine: str, request: RunRequest, did: str) -> R
         reply = steer_run(path, request)
     except HeadraceError as error:
         _log.info("%s: run %d, %s through the page: %s", path.name, request.run, what, error.message)
+        with reading_engine(path, READ_TIMEOUT_S) as reader:
+            is_known = agent_run(reader, request.run) is not None
+        if not is_known:
+            raise NoSuchRun(request.run) from None
         raise
     state = state_word(RunState(reply.state))
     _log.info("%s: run %d, %s through the page: it is %s", path.name, request.run, what, state)

@@ -21,9 +21,9 @@ function setMeter(element, percent) {
 
 // As the reader has left it: what is opened, and how far it is scrolled.
 function keepAsLeft(shown, found) {
-  const opened = shown.querySelectorAll("details"), scrolled = shown.querySelectorAll(".scroll");
+  const opened = shown.querySelectorAll("details"), scrolled = shown.querySelectorAll(".scroll, .chart");
   found.querySelectorAll("details").forEach((each, place) => (each.open = opened[place]?.open ?? each.open));
-  return () => found.querySelectorAll(".scroll").forEach((each, place) => (each.scrollLeft = scrolled[place]?.scrollLeft ?? 0));
+  return () => found.querySelectorAll(".scroll, .chart").forEach((each, place) => (each.scrollLeft = scrolled[place]?.scrollLeft ?? 0));
 }
 
 function replaceWhereOther(shown, found) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from headrace.web.api.agent_runs import AGENT_RUN, AGENT_RUNS, EMITTED, ChosenState, EmittedAsked, RunsAsked
-from headrace.web.api.engine_events import ENGINE_EVENTS, ENGINE_MEMORY, MEMORY_EVENTS, EventsAsked
+from headrace.web.api.engine_events import ENGINE_EVENTS, ENGINE_MEMORY, MEMORY_EVENTS, EventsAsked, folded
 from headrace.web.api.engine_summary import ENGINE_SUMMARY, OneEngine
 from headrace.web.engine_pictures import memory_picture, step_picture
 from headrace.web.html_pages import rendered, svg
@@ -76,6 +76,7 @@ def _run_page(files: ShownFiles, given: dict[str, str]) -> str:
         proof=given["proof"],
         shown=shown,
         steps=svg(picture) if picture else "",
+        events=folded(shown.events),
         has_texts=asked.text,
         emitted=emitted,
     )
