@@ -64,7 +64,14 @@ def right_after_the_start(slot: Slot, limits: MemoryLimits, now_s: float) -> boo
 
 
 def without_patience(
-    state: SchedulerState, slot: Slot, what: type, why: StopReason, now_s: float, *, is_patient: bool = False
+    state: SchedulerState,
+    slot: Slot,
+    what: type,
+    why: StopReason,
+    now_s: float,
+    *,
+    is_patient: bool = False,
+    **_: object,
 ) -> None:
     stop_slot(state, slot, what, why, now_s)
 
@@ -109,7 +116,14 @@ def endpoints_count(
 
 
 def but_not_with_a_lost_parent(
-    state: SchedulerState, slot: Slot, what: type, why: StopReason, now_s: float, *, is_patient: bool = False
+    state: SchedulerState,
+    slot: Slot,
+    what: type,
+    why: StopReason,
+    now_s: float,
+    *,
+    is_patient: bool = False,
+    **_: object,
 ) -> None:
     if why is not StopReason.PARENT_LOST:
         stop_slot(state, slot, what, why, now_s, is_patient=is_patient)
