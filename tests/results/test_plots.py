@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headrace import Agent, Model, QuestionCheckBox, QuestionLinearScale, QuestionMultipleChoice, Results, Survey
 from headrace.charts.chart_data import BarChart, BarKind, Histogram, MemoryChart
+from headrace.charts.svg_parts import fitted
 from headrace.errors import InvalidInput, OptionError
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.memory.governor import Pressure
@@ -142,6 +143,7 @@ def test_options_keep_their_order_and_those_nobody_chose_are_there(tmp_path: Pat
             ("all", "value: (nothing)"): 1,
         }
         assert drinks.panels[0].rows == 4
+        assert [fitted(note, 448) for note in drinks.notes] == list(drinks.notes)  # in half a window
         assert [bar.text for bar in scale.bars] == ["1", "2", "3", "none"]
 
 

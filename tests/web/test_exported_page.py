@@ -42,6 +42,21 @@ def test_the_file_has_figures_memory_pictures_and_rows(run: Path, tmp_path: Path
     assert "beyond 200 letters" in text
 
 
+def test_a_failed_row_is_marked_and_its_failure_leads_to_it(tmp_path: Path):
+    question = QuestionMultipleChoice(question_name="mood", question_text="How <i>so</i>?", question_options=["a", "b"])
+    agents = [Agent(traits={"n": n}) for n in range(4)]
+    model = Model("test", canned_response="a")
+    bad = Model("test", canned_response="c")
+    Survey([question]).by(agents).by([model, bad]).run(tmp_path / "a.run", cache=False)
+    (tmp_path / "out").mkdir()
+    text = exported(tmp_path / "a.run", tmp_path / "out")
+    assert '<a href="#i1">interview 1</a>' in text
+    assert 'id="i1">1 <span class="bad">failed</span></th>' in text
+    assert '<td><span class="bad">failed</span></td>' in text
+    assert "How &lt;i&gt;so&lt;&#x2f;i&gt;?</p>" in text
+    assert "money left" in text
+
+
 def test_nothing_in_the_file_runs_or_loads(run: Path, tmp_path: Path):
     text = exported(run, tmp_path)
     assert "<script" not in text

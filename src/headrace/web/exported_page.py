@@ -1,4 +1,4 @@
-"""A run as one HTML file to hand on: its figures, memory, failures, pictures of its questions and first rows.
+"""A run as one HTML file to hand on: its figures, money, memory, failures, pictures of its questions and first rows.
 
 The file has its style and pictures in it, no script, and nothing that loads: it looks the same from a disk and from any
 web server. It is bounded: what comes first fills the room, and the file says what was left out. It is written whole or
@@ -20,16 +20,22 @@ from typing import Any
 import minijinja
 import msgspec
 
+from headrace.charts.bar_svg import bar_svg
 from headrace.display import cell_text, counted
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.export.replacing import refuse_run_file, replacing
 from headrace.results.overview import overview_columns
+from headrace.results.plots.kept_charts import kept_chart
+from headrace.results.plots.kept_counts import AskedPicture
 from headrace.results.results import Results
 from headrace.units import format_bytes
 from headrace.web.api.failure_groups import FAILURE_GROUPS, FailuresAsked
+from headrace.web.api.question_pictures import shown_question
+from headrace.web.api.run_money import RUN_MONEY
 from headrace.web.api.run_rows import RUN_ROWS, RowsAsked, RowsPage
 from headrace.web.api.run_summary import RUN_SUMMARY, OneRun, RunSummary
 from headrace.web.html_pages import asset, rendered, svg
+from headrace.web.pages.table_page import shown_cells
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
 from headrace.web.table_query import TableQuery
 
@@ -38,6 +44,13 @@ _NOTES_BYTES = 4_000
 _MOST_ROWS, _ROWS_AT_ONCE, _LETTERS = 1_000, 100, 200
 _MOST_GROUPS, _MOST_NOTES, _LONGEST_REASON = 20, 12, 200
 _STYLE_SHEETS = ("page.css", "table.css", "charts.css")
+# Below this width letters in a picture would be too small: its box scrolls.
+_PICTURE_STYLE = (
+    ".picture .chart svg { min-width: 420px; } .picture { min-width: 0; }"
+    " .picture h3 .faint { font-weight: 400; font-size: .85rem; }"
+)
+_PICTURE_PX = 480
+_COUNT_WITHIN_S = 3_600.0
 
 
 class ExportedFile(msgspec.Struct, frozen=True):
@@ -98,23 +111,24 @@ class _Export:
                 fix="Give a larger --export-size.",
             )
         room = _ExportRoom(most_bytes - least)
-        pictures, columns, rows = self._of_rows(room, values["run"].done)
+        pictures, columns, rows, in_file = self._of_rows(room, values["run"].done)
         values |= {
             "pictures": minijinja.Markup("\n".join(pictures)),
             "columns": columns,
             "rows": minijinja.Markup("\n".join(rows)),
             "row_count": len(rows),
+            "in_file": in_file,
             "left_out": self._left_out,
         }
         return rendered("export.html", **values), self._left_out
 
-    def _of_rows(self, room: _ExportRoom, done: int) -> tuple[list[str], list[str], list[str]]:
-        """What is read from the interviews: pictures, the names of columns, and rows."""
+    def _of_rows(self, room: _ExportRoom, done: int) -> tuple[list[str], list[str], list[str], list[int]]:
+        """What is read from the interviews: pictures, the names of columns, and rows with their ordinals."""
         with Results.open(self._file.path) as results:
             if results.kept == "nothing":
                 self._leave_out("interviews: the run file keeps none")
-                return [], [], []
-            pictures = self._pictures(results, room)
+                return [], [], [], []
+        pictures = self._pictures(room)
         with TableQuery().view(self._file) as view:
             catalog = view.catalog()
             varying = overview_columns(view.file.reader, view.file.header, catalog)
@@ -123,7 +137,7 @@ class _Export:
 
     def _always(self) -> dict[str, Any]:
         """What stands in the file whatever its size."""
-        style = "\n".join(_style_sheet(name) for name in _STYLE_SHEETS)
+        style = "\n".join([*map(_style_sheet, _STYLE_SHEETS), _PICTURE_STYLE])
         run: RunSummary = RUN_SUMMARY.call(self._files, OneRun(self._file.id))
         found = FAILURE_GROUPS.call(self._files, FailuresAsked(run.id, text=True))
         if found.truncated or len(found.groups) > _MOST_GROUPS:
@@ -131,6 +145,7 @@ class _Export:
         return {
             "run": run,
             "found": msgspec.structs.replace(found, groups=found.groups[:_MOST_GROUPS]),
+            "money": RUN_MONEY.call(self._files, OneRun(self._file.id)),
             "memory": self._memory(),
             "style": minijinja.Markup(style),
             "style_hash": b64encode(hashlib.sha256(style.encode()).digest()).decode(),
@@ -139,6 +154,7 @@ class _Export:
             "columns": [],
             "rows": "",
             "row_count": 0,
+            "in_file": [each.ordinal for group in found.groups for each in group.examples],  # as long as it may be
             "left_out": [],
         }
 
@@ -146,43 +162,51 @@ class _Export:
         with Results.open(self._file.path) as results:
             return svg(results.plot_memory().svg()) if results.memory_history() else ""
 
-    def _pictures(self, results: Results, room: _ExportRoom) -> list[str]:
+    def _pictures(self, room: _ExportRoom) -> list[str]:
         """Of the questions in their order, as many as have room."""
-        names = results.question_names
+        with TableQuery().view(self._file) as view:
+            header = view.file.header
+        total = len(header.question_names)
         pictures: list[str] = []  # what has room
-        for number, name in enumerate(names):
+        for number in range(total):
+            question = shown_question(header, number)
             try:
-                picture = f'<figure class="chart">{svg(results.plot(f"answer.{name}").svg())}</figure>'
+                picture = rendered("export_picture.html", question=question, drawn=self._drawn(question.name))
             except HeadraceError as error:
                 reason = cell_text(error.message, _LONGEST_REASON)
-                self._leave_out(f"the picture of {cell_text(name, 60)}: {reason}")
+                self._leave_out(f"the picture of {cell_text(question.name, 60)}: {reason}")
                 continue
             if not room.take(picture):
-                self._leave_out(f"pictures of {counted(len(names) - number, 'question')}")
+                self._leave_out(f"pictures of {counted(total - number, 'question')}")
                 break
             pictures.append(picture)
         return pictures
 
-    def _rows(self, chosen: str, room: _ExportRoom, done: int) -> tuple[list[str], list[str]]:
-        """The names of columns, and the first interviews as rows of HTML, as many as have room."""
+    def _drawn(self, name: str) -> minijinja.Markup:
+        asked = [AskedPicture(f"answer.{name}", None, "")]
+        (found,) = self._files.counts.look(self._file.path, asked, _COUNT_WITHIN_S)
+        return svg(bar_svg(kept_chart(found.kept, name, None, "").chart, width=_PICTURE_PX))
+
+    def _rows(self, chosen: str, room: _ExportRoom, done: int) -> tuple[list[str], list[str], list[int]]:
+        """The names of columns, and the first interviews as rows of HTML, as many as have room, with their ordinals."""
         page = self._rows_behind(chosen, "")
-        rows: list[str] = []  # at most as many as have room
+        rows: dict[int, str] = {}  # at most as many as have room
         if room.take(rendered("export_head.html", columns=page.columns)):
-            rows = list(islice(self._fitting(page, chosen, room), _MOST_ROWS))
+            rows = dict(islice(self._fitting(page, chosen, room), _MOST_ROWS))
         if len(rows) < done:
             self._leave_out(f"{done - len(rows):,} of {counted(done, 'interview')} in the table")
         if self._is_cut:
             self._leave_out(f"what texts in the table have beyond {_LETTERS} letters")
-        return page.columns, rows
+        return page.columns, list(rows.values()), list(rows)
 
-    def _fitting(self, page: RowsPage, chosen: str, room: _ExportRoom) -> Iterator[str]:
+    def _fitting(self, page: RowsPage, chosen: str, room: _ExportRoom) -> Iterator[tuple[int, str]]:
         while True:
             for row in page.rows:
-                text = rendered("export_row.html", row=row, cells=list(map(_cell_text, row.cells)))
+                text = rendered("export_row.html", row=row, cells=shown_cells(row, page.columns))
                 if not room.take(text):
                     return
                 self._is_cut |= row.truncated
-                yield text
+                yield row.ordinal, text
             if page.next is None:
                 return
             page = self._rows_behind(chosen, page.next)
@@ -210,9 +234,3 @@ def _style_sheet(name: str) -> str:
     found = asset(name)
     assert found is not None
     return found[0].decode()
-
-
-def _cell_text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

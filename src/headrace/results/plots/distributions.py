@@ -141,7 +141,7 @@ def _chosen(counts: tuple[int, ...], is_shown: list[bool]) -> tuple[int, ...]:
 def _notes(axis: PlotAxis, rows: int) -> tuple[str, ...]:
     several = isinstance(axis, CategoryAxis) and axis.by_items
     note = counted(rows, "interview") if rows else "no interviews"
-    return (f"{note}; one may have several, so shares add up to more than 100 %" if several and rows else note,)
+    return (note, "one may have several, so shares add up to more than 100 %") if several and rows else (note,)
 
 
 def _other(others: int | None) -> str:

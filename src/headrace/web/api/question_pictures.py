@@ -108,14 +108,14 @@ def _question_list(files: ShownFiles, asked: QuestionsAsked) -> QuestionsListed:
         positions = range(asked.first, min(len(names), asked.first + asked.count))
         splits = [column.full_name for column in view.catalog().data if column.group in _SPLITS]
         return QuestionsListed(
-            questions=[_shown(header, position) for position in positions],
+            questions=[shown_question(header, position) for position in positions],
             total=len(names),
             splits=splits[:_MOST_SPLITS],
             truncated=positions.stop < len(names),
         )
 
 
-def _shown(header: RunHeader, position: int) -> ShownQuestion:
+def shown_question(header: RunHeader, position: int) -> ShownQuestion:
     question = header.question(position)
     return ShownQuestion(
         name=header.question_names[position],
