@@ -75,6 +75,15 @@ def format_bytes(amount: float) -> str:
     return f"{amount:.1f} TB"
 
 
+def format_dollars(amount: float) -> str:
+    """`0.734` as `"$0.73"`; below ten cents two significant figures, `"$0.0042"`."""
+    if amount >= 0.095 or amount <= 0:
+        return f"${max(0.0, amount):,.2f}"
+    if amount < 1e-6:
+        return "< $0.000001"
+    return f"${float(f'{amount:.2g}'):.7f}".rstrip("0")
+
+
 def format_duration(seconds: float) -> str:
     """`75.2` as `"1 min 15 s"`: the two largest units."""
     if seconds < 60:

@@ -57,6 +57,10 @@ class RunningPage:
         sent["Content-Type"] = "application/x-www-form-urlencoded"
         return self._send("POST", path, urlencode(fields), sent)
 
+    def post_body(self, path: str, body: str, content_type: str) -> Answer:
+        sent = {"Authorization": f"Bearer {TOKEN}", "Content-Type": content_type}
+        return self._send("POST", path, body, sent)
+
     def api(self, path: str) -> Any:
         answer = self.get(f"/api/v1{path}")
         assert answer.status == 200, answer.body

@@ -122,6 +122,23 @@ def test_one_request_to_stop_now_gives_up_what_is_in_flight(place: Path, workers
         assert results.stats().interviews == 0
 
 
+def test_programs_may_send_json(place: Path):
+    path = place / "a.run"
+    with live(place, *endless("a.run")) as run, RunningPage(path) as page:
+        run.state_once(path)
+        address = f"/api/v1/runs/{run_id(page)}/concurrency"
+        assert page.post_body(address, '{"concurrency": 3}', "application/json; charset=utf-8").status == 200
+        assert ask(path, StateRequest()).concurrency == 3
+        for body in ("[" * 60_000, '{"concurrency": {}}', "[1]", '{"concurrency": 0}', "", '{"proof": [1]}', "\x00"):
+            assert page.post_body(address, body, "application/json").status == 400, body
+        other = page.post_body(address, '{"concurrency": 5}', "text/plain")
+        assert (other.status, "JSON" in other.json()["error"]["fix"]) == (400, True)
+        shown = f"/runs/{run_id(page)}/steer/concurrency"
+        assert page.post_body(shown, '{"concurrency": 5, "once": [1]}', "application/json").status == 400
+        assert ask(path, StateRequest()).concurrency == 3
+        run.kill()
+
+
 def test_requests_are_said_in_words():
     requests = (PauseRequest(), TuneRequest(1), StopNowRequest(), RetryCauseRequest(Cause.REFUSED), StateRequest())
     for request in requests:
@@ -151,6 +168,7 @@ def test_a_live_run_asks_its_failed_interviews_again(place: Path):
         for place_shown in ("", "/failures"):
             body = page.get(f"/runs/{name}{place_shown}").body
             assert ("being asked again" in body, "steer/retry" in body) == (True, False)
+        assert "<form" not in page.get(f"/runs/{name}/steer/retry").body
         told(page, f"/runs/{name}/resume")
         run.ended()
     with Results.open(path) as results:
@@ -173,7 +191,11 @@ def test_only_those_of_one_cause_are_asked_again(place: Path):
         found = causes(page)
         (link,) = re.findall(r'href="([^"]*cause=invalid[^"]*)"', page.get(f"/runs/{name}/failures", **cookie).body)
         asked = page.get(link, **cookie).body
-        assert "invalid answer" in asked
+        assert f"{found['invalid answer']:,} interviews failed because of “invalid answer”" in asked
+        assert "asks those of all causes again" in asked
+        unknown = page.get(f"/runs/{name}/steer/retry?cause=nonsense", **cookie)
+        assert (unknown.status, "<form" in unknown.body) == (400, False)
+        assert all(cause.value in unknown.body for cause in Cause)
         answer = page.post(f"/runs/{name}/steer/retry", fields_of(asked), **cookie)
         assert f"{found['invalid answer']:,} failed interviews will be asked again" in answer.body
         assert ask(path, StateRequest()).progress.failed == sum(found.values()) - found["invalid answer"]

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.errors import OptionError, RunFileBusy, Spelled, spelled
+from headrace.errors import BudgetSpent, OptionError, RunFileBusy, Spelled, spelled
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.permissions import Permissions
 from headrace.interviews.run import Listener, SurveyRun
@@ -38,6 +38,7 @@ from headrace.progress.pace import Progress
 from headrace.results.totals.asked_totals import AskedTotals
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
+from headrace.store.run_file.details import RunOutcome
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
 
@@ -151,12 +152,12 @@ class Session:
             file.keep_budgets()
             note = file.journal.begin_run(run.tally.reused)
         endpoints = partial(host.limiters.shown, *self.job.called_models)
-        outcome = "failed"
+        outcome = RunOutcome.FAILED
         try:
             async with host.running(run, file) as on_progress, steerable(self.path, run, endpoints):
                 with nullcontext() if self.job.is_test else rare_collections():
                     await run.run(on_progress)
-            outcome = "complete" if run.progress().is_over else "stopped"
+            outcome = _outcome(run)
         finally:
             note.ended(host.memory.peak_bytes, outcome, host.limiters.figures().decode())
 
@@ -171,6 +172,15 @@ class Session:
             raise RunFileBusy(
                 f"Another run of {self.path} has just changed its budgets.", path=self.path, fix="Run again."
             )
+
+
+def _outcome(run: SurveyRun) -> RunOutcome:
+    """How a run has ended that has raised nothing."""
+    if run.progress().is_over:
+        return RunOutcome.COMPLETE
+    if run.was_stopped:
+        return RunOutcome.STOPPED
+    return RunOutcome.SPENT if isinstance(run.why_incomplete(), BudgetSpent) else RunOutcome.FAILED
 
 
 def path_of_run(job: Job, path: str | Path | None, options: RunOptions) -> Path:

@@ -15,7 +15,7 @@ import msgspec
 from headrace.charts.svg_parts import STYLE, without_style
 from headrace.display import counted
 from headrace.units import format_bytes, format_count, format_short_duration
-from headrace.web.shown_texts import age, cents, clock, money, number, share
+from headrace.web.shown_texts import age, clock, money, number, share
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -60,7 +60,6 @@ def _environment() -> minijinja.Environment:
             "number": number,
             "counted": counted,
             "money": money,
-            "cents": cents,
             "span": format_short_duration,
             "age": age,
             "clock": clock,

@@ -129,7 +129,7 @@ def _form(fields: Iterable[Json]) -> Json:
     properties = {each["name"]: each["schema"] for each in fields}
     required = [each["name"] for each in fields if each["required"]]
     schema = {"type": "object", "properties": properties, "required": required}
-    return {"required": bool(required), "content": {_FORM: {"schema": schema}}}
+    return {"required": bool(required), "content": {kind: {"schema": schema} for kind in (_FORM, "application/json")}}
 
 
 def _responses(content: Json) -> Json:

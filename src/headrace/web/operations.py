@@ -6,7 +6,7 @@ Does not cover: the operations themselves (web.api), or HTTP (web.page_server).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeGuard, TypeVar, get_args, get_type_hints
@@ -48,8 +48,8 @@ class PageOperation(Generic[Parameters, Reply]):
     call: Callable[[ShownFiles, Parameters], Reply]
     method: Method = Method.GET
 
-    def parsed(self, given: dict[str, str]) -> Parameters:
-        """The parameters as a URL or a form has them: texts, of which each becomes what its field holds."""
+    def parsed(self, given: Mapping[str, Any]) -> Parameters:
+        """The parameters as a URL or a form has them, texts, of which each becomes what its field holds; or as JSON."""
         try:
             return msgspec.convert(given, self.parameters, strict=False)
         except msgspec.ValidationError as error:

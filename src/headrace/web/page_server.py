@@ -11,12 +11,12 @@ import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from aiohttp import web
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, InvalidInput
 from headrace.web.access import HEADERS, Access
 from headrace.web.api import OPERATIONS
 from headrace.web.downloads.sending import PATH as DOWNLOAD_PATH
@@ -43,6 +43,8 @@ _MOST_LINE_BYTES = 16_000
 _CLOSE_WITHIN_S = 1.0
 _HEADERS_WITHIN_S = _BODY_WITHIN_S = 15.0
 _FORM_PROOF = "proof"
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_BODIES = """Send a form (curl -d concurrency=50), or JSON with its type (-H 'Content-Type: application/json')."""
 
 
 class PageServer:
@@ -164,18 +166,17 @@ class PageServer:
 
         return answer
 
-    async def _form(self, request: web.Request) -> dict[str, str]:
+    async def _form(self, request: web.Request) -> dict[str, Any]:
         """The fields of a steering request, which proves that it comes from the page itself or from a program that has
         the token.
         """
         try:
             async with asyncio.timeout(_BODY_WITHIN_S):
-                posted = await request.post()
+                fields = await _fields(request)
         except TimeoutError:
             raise web.HTTPRequestTimeout(reason="The request's body did not arrive in time.") from None
-        fields = {name: value for name, value in posted.items() if isinstance(value, str)}
         proof = fields.pop(_FORM_PROOF, "")
-        if not self._has_token(request) and not self._access.is_form_proof(proof):
+        if not self._has_token(request) and not (isinstance(proof, str) and self._access.is_form_proof(proof)):
             raise web.HTTPForbidden(reason="Steering needs the token.")
         return fields
 
@@ -207,6 +208,20 @@ class PageServer:
                 return _html(await self._reads.run(lambda: page.show(self._files, given), request.remote))
 
         return show
+
+
+async def _fields(request: web.Request) -> dict[str, Any]:
+    """The fields of a body: a form or, of programs, an object in JSON."""
+    if not request.can_read_body:
+        return {}
+    if request.content_type == "application/json" and request.path.startswith(API):
+        try:
+            return msgspec.json.decode(await request.read(), type=dict[str, str | int | float | bool | None])
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"The request's body is no object in JSON: {error}.", fix=_BODIES) from None
+    if request.content_type not in _FORMS:
+        raise InvalidInput(f"A body of type {request.content_type} cannot be read.", fix=_BODIES)
+    return {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
 
 
 def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:

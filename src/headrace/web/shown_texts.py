@@ -10,7 +10,7 @@ from math import ceil
 
 import msgspec
 
-from headrace.units import format_bytes, format_count, format_short_duration
+from headrace.units import format_bytes, format_count, format_dollars, format_short_duration
 
 _AGES_S = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
@@ -28,12 +28,8 @@ def number(value: int) -> str:
 
 
 def money(dollars: float | None) -> str:
-    return "unknown" if dollars is None else f"${dollars:,.2f}"
-
-
-def cents(dollars: float) -> str:
-    """A small amount, with as many places as it needs."""
-    return money(dollars) if dollars >= 1 or not dollars else f"${dollars:.2g}" if dollars >= 1e-4 else "< $0.0001"
+    """With as many places as a small amount needs."""
+    return "unknown" if dollars is None else format_dollars(dollars)
 
 
 def share(part: float, whole: float) -> int:

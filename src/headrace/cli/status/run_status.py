@@ -17,11 +17,12 @@ import typer
 from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.status.spending_text import budgets_text, larger_budgets, spent_text
+from headrace.cli.status.spending_text import budgets_text, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import counted, visible
 from headrace.errors import NotRunning, RunFileBusy
 from headrace.interviews.steering.client import ask, state_of
+from headrace.interviews.steering.ended_runs import larger_budgets
 from headrace.interviews.steering.messages import ResumeRequest, StateReply, SteeringRequest
 from headrace.interviews.steering.run_file_status import RunFileStatus, live_state
 from headrace.limits import Keep
@@ -136,8 +137,10 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
         yield f"keeps {_KEPT[look.kept]}"
     if budgets := budgets_text(look.budgets, stats):
         yield f"budgets, kept for each run: {budgets}"
-    if hint := _hint(look.state, look.path):
-        yield hint + (larger_budgets(look.budgets, stats) if look.state == "not running" else "")
+    if look.ended:
+        yield _to_go_on(look)
+    elif hint := _hint(look.state, look.path):
+        yield hint
 
 
 def _process_line(live: StateReply) -> str:
@@ -146,6 +149,15 @@ def _process_line(live: StateReply) -> str:
         f"{live_state(live)} in process {live.pid}: {progress.in_flight:,} in flight, concurrency {live.concurrency:,},"
         f" memory {format_bytes(progress.memory_bytes)} of {format_bytes(progress.budget_bytes)}"
     )
+
+
+def _to_go_on(look: RunFileStatus) -> str:
+    """How to go on with a run that no process runs."""
+    from headrace.interviews.steering.needed_functions import needed_functions
+
+    if functions := needed_functions(look.path):
+        return f"go on: run the program again that made it, which has {', '.join(functions)}"
+    return _hint(look.state, look.path) + larger_budgets(look.budgets, look.stats)
 
 
 def _hint(state: str, path: Path) -> str:

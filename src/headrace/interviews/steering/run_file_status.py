@@ -11,11 +11,13 @@ from pathlib import Path
 
 from headrace.errors import NotSteerable
 from headrace.interviews.steering.client import state_of
+from headrace.interviews.steering.ended_runs import why_ended
 from headrace.interviews.steering.messages import StateReply
 from headrace.limits import Budgets, Keep
 from headrace.results.file_facts import read_facts
 from headrace.results.stats import Stats
 from headrace.store.lock import writer_of
+from headrace.store.run_file.details import RunOutcome
 from headrace.store.run_file.removal import disk_bytes
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 
@@ -32,6 +34,7 @@ class RunFileStatus:
     live: StateReply | None
     holder: str | None
     kept: Keep
+    outcome: RunOutcome | None
 
     @classmethod
     def at(cls, path: Path) -> RunFileStatus:
@@ -55,6 +58,7 @@ class RunFileStatus:
             live=live,
             holder=holder,
             kept=facts.keep,
+            outcome=facts.outcome,
         )
 
     @property
@@ -65,6 +69,13 @@ class RunFileStatus:
     def done(self) -> int:
         """The interviews that have ended. In the file, those that are asked again have ended too."""
         return max(0, self.stats.interviews - (self.live.to_ask_again if self.live is not None else 0))
+
+    @property
+    def ended(self) -> str:
+        """Why no process runs it although it is not complete, in words; empty otherwise."""
+        if self.state != "not running":
+            return ""
+        return "It has not been run yet." if self.outcome is None else why_ended(self.outcome, self.budgets, self.stats)
 
     @property
     def state(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from headrace.store.history.stored_history import highest_memory_bytes
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.stored_job.plan_check import has_checked_rows
-from headrace.survey.record import Detail, Usage
+from headrace.survey.record import Cause, Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
 # Less than nothing would lift a budget, and SQLite holds 64 bits. What is added to and taken from a cost leaves a rest.
@@ -50,6 +51,11 @@ def failures_after(
 def count_failed_interviews(connection: apsw.Connection, condition: str) -> int:
     """How many interviews have failed; `condition` is SQL on their `ordinal`."""
     return one_value(connection, int, f"SELECT count(DISTINCT ordinal) FROM failures WHERE {condition}")
+
+
+def count_failed_for(connection: apsw.Connection, cause: Cause) -> int:
+    """How many interviews have a question that failed for this cause."""
+    return one_value(connection, int, "SELECT count(DISTINCT ordinal) FROM failures WHERE cause = ?", (cause.value,))
 
 
 def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[FailureRow]:
@@ -90,6 +96,26 @@ def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     peaks = (peak_bytes, highest_memory_bytes(connection))
     peak_bytes = max((peak for peak in peaks if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes
+
+
+class RunOutcome(StrEnum):
+    """How a run has ended. Older versions noted every run that ended before its plan, without an error, as stopped."""
+
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    SPENT = "spent"  # its budget of money or tokens
+    FAILED = "failed"
+    UNKNOWN = "unknown"  # nothing is noted: it goes on, or was killed
+
+
+def latest_outcome(connection: apsw.Connection, path: Path) -> RunOutcome | None:
+    """How the latest run of a file has ended; None before the first run."""
+    with decoding(path, "what it says of its runs"):
+        found = typed_rows(connection, tuple[str | None], "SELECT outcome FROM runs ORDER BY number DESC LIMIT 1")
+    if not found:
+        return None
+    known = {each.value: each for each in RunOutcome}
+    return known.get(found[0][0] or "", RunOutcome.UNKNOWN)
 
 
 def latest_note(connection: apsw.Connection, path: Path) -> float | None:

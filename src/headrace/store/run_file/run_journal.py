@@ -21,7 +21,7 @@ from headrace.store.history.stored_history import IDLE_NOTED_EVERY_S, NOTED_EVER
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
-from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.details import RunOutcome, read_counters
 from headrace.store.run_file.keeping.stored_totals import TotalState, write_totals
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
@@ -223,7 +223,7 @@ class RunNote:
             self._connection.execute("UPDATE runs SET ended_at = ? WHERE number = ?", (now, self._number))
             self._write_history(now)
 
-    def ended(self, peak_bytes: int, outcome: str, endpoints: str) -> None:
+    def ended(self, peak_bytes: int, outcome: RunOutcome, endpoints: str) -> None:
         """Note the end. On a full disk, or in a file that another process has taken over, the note is lost and nothing
         else: the run's own error must stand.
         """
@@ -232,7 +232,7 @@ class RunNote:
             self._write_history(now)
             self._connection.execute(
                 "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
-                (now, peak_bytes, outcome, endpoints, self._number),
+                (now, peak_bytes, outcome.value, endpoints, self._number),
             )
 
     def _write_history(self, now: float) -> None:

@@ -1,21 +1,19 @@
 """Steers a run that goes on: pause, resume, concurrency, stop, asking failed interviews again.
 
-The run's own process does it (interviews.steering): the page starts no run and reads no key. Where no process runs the
-file, `command_for` is what the user can type. Does not cover: the forms (web.pages.steering_pages).
+The run's own process does it (interviews.steering): the page starts no run and reads no key. Does not cover: the forms
+(web.pages.steering_pages), or what the user can type instead (web.api.typed_commands).
 """
 
 from __future__ import annotations
 
 import logging
-import shlex
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import Annotated
 
 import msgspec
 
 from headrace.display import counted
-from headrace.errors import HeadraceError, NotSteerable
+from headrace.errors import HeadraceError, NotSteerable, QueryTimeout
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import (
     PauseRequest,
@@ -31,21 +29,20 @@ from headrace.interviews.steering.messages import (
     request_in_words,
 )
 from headrace.interviews.steering.run_file_status import live_state
+from headrace.limits import Keep
+from headrace.store.queries.query_clock import QueryClock
+from headrace.store.run_file.details import count_failed_for
+from headrace.store.run_file.keeping.stored_keep import read_keeping
+from headrace.store.run_file.reader import Reader
 from headrace.survey.record import Cause
 from headrace.web.api.run_summary import OneRun
+from headrace.web.api.typed_commands import SteeringAction
 from headrace.web.operations import AnyOperation, Method, PageOperation
 from headrace.web.shown_files import ShownFiles
 
 _log = logging.getLogger("headrace")
+_COUNT_WITHIN_S = 0.3
 Concurrency = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
-
-
-class SteeringAction(Enum):
-    PAUSE = "pause"
-    RESUME = "resume"
-    CONCURRENCY = "concurrency"
-    STOP = "stop"
-    RETRY = "retry"
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -83,22 +80,6 @@ class Steered(msgspec.Struct, frozen=True):
     to_ask_again: int
 
 
-def command_for(action: SteeringAction, path: Path) -> str:
-    """What the user types to have the same done at a terminal."""
-    file = shlex.quote(str(path))
-    match action:
-        case SteeringAction.PAUSE | SteeringAction.STOP:
-            return f"headrace {action.value} {file}"
-        case SteeringAction.RESUME:
-            return f"headrace resume {file}"
-        case SteeringAction.CONCURRENCY:
-            return f"headrace tune {file} --concurrency N"
-        case SteeringAction.RETRY:
-            return f"headrace resume {file} --retry-failed"
-        case _:
-            assert_never(action)
-
-
 def _pause(files: ShownFiles, asked: OneRun) -> Steered:
     return _asked_of(files, asked.run, PauseRequest(), "Paused: nothing more is started, what is in flight ends.")
 
@@ -129,6 +110,19 @@ def _stop(files: ShownFiles, asked: Stopping) -> Steered:
 
 def _retry(files: ShownFiles, asked: Retrying) -> Steered:
     return _asked_of(files, asked.run, RetryCauseRequest(asked.cause) if asked.cause else RetryRequest(), "")
+
+
+def failed_for(path: Path, cause: Cause) -> int | None:
+    """How many interviews have failed for this cause; None where that is not known at once."""
+    reader = Reader(path)
+    try:
+        with reader.snapshot(QueryClock(_COUNT_WITHIN_S)) as connection:
+            keep = read_keeping(connection, path).keep
+            return None if keep is Keep.NOTHING else count_failed_for(connection, cause)
+    except QueryTimeout:
+        return None
+    finally:
+        reader.close()
 
 
 def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -> Steered:

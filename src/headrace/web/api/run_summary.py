@@ -58,6 +58,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is running, paused, stopping, complete or not running. `cost` is in US dollars, null where a price is not
     known; `live` is null where no process answers. `per_s` are interviews a second lately, `left_s` what the rest will
     take, both null where nothing can be said. `figures` are the same as texts, `percent` is what is done of the total.
+    `ended` says why a run that is not complete does not go on; empty otherwise.
     """
 
     id: str
@@ -82,6 +83,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: tuple[EndpointFigures, ...]
     live: LiveFigures | None
     figures: tuple[ShownFigure, ...]
+    ended: str = ""
 
 
 class OneRun(msgspec.Struct, frozen=True):
@@ -121,6 +123,7 @@ def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
         endpoints=_live_endpoints(live) if live is not None else tuple(map(_ended, stats.endpoints[:_MOST_ENDPOINTS])),
         live=None if live is None else _live_figures(live),
         figures=tuple(_figures(status, stats, live, pace)),
+        ended=status.ended,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.web.api.failure_groups import FAILURE_GROUPS
-from headrace.web.api.run_steering import SteeringAction, command_for
 from headrace.web.api.run_summary import RUN_SUMMARY
+from headrace.web.api.typed_commands import SteeringAction, at_terminal
 from headrace.web.html_pages import rendered
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
@@ -19,7 +19,8 @@ def _failures(files: ShownFiles, given: dict[str, str]) -> str:
         run=run,
         proof=given["proof"],
         found=found,
-        command=command_for(SteeringAction.RETRY, files.one(run.id).path),
+        action=SteeringAction.RETRY,
+        at_terminal=at_terminal(SteeringAction.RETRY, files.one(run.id).path),
     )
 
 

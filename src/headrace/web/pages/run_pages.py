@@ -7,6 +7,7 @@ from headrace.results.plots.distributions import memory_chart
 from headrace.web.api.run_list import RUN_LIST
 from headrace.web.api.run_money import RUN_MONEY
 from headrace.web.api.run_summary import RUN_SUMMARY, history_at
+from headrace.web.api.typed_commands import AtTerminal, SteeringAction, at_terminal
 from headrace.web.html_pages import rendered, svg
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFile, ShownFiles
@@ -24,6 +25,8 @@ def _run_page(files: ShownFiles, given: dict[str, str]) -> str:
         tab="",
         run=run,
         proof=given["proof"],
+        action=SteeringAction.RESUME,
+        at_terminal=at_terminal(SteeringAction.RESUME, files.one(asked.run).path) if run.ended else AtTerminal(),
         money=RUN_MONEY.call(files, asked),
         memory=_memory_picture(files.one(asked.run), run.done),
     )

@@ -16,14 +16,13 @@ from headrace.errors import InvalidInput
 from headrace.web.api.agent_runs import AGENT_RUN
 from headrace.web.api.engine_steering import ENGINE_STEERING, EngineAction
 from headrace.web.api.engine_summary import ENGINE_SUMMARY, OneEngine
-from headrace.web.api.run_steering import STEERING, SteeringAction, command_for
+from headrace.web.api.run_steering import RETRY, STEERING, failed_for
 from headrace.web.api.run_summary import RUN_SUMMARY
+from headrace.web.api.typed_commands import SteeringAction, at_terminal
 from headrace.web.html_pages import rendered
 from headrace.web.operations import AnyOperation, Method
 from headrace.web.pages.html_page import HtmlPage
 from headrace.web.shown_files import ShownFiles
-
-_LONGEST_CAUSE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +63,12 @@ def _carry_out(steerable: _Steerable, files: ShownFiles, given: dict[str, str]) 
 
 def _shown_run(files: ShownFiles, given: dict[str, str]) -> dict[str, Any]:
     run = RUN_SUMMARY.call(files, RUN_SUMMARY.parsed(given))
-    command = command_for(SteeringAction(given["action"]), files.one(run.id).path)
-    return {"tab": None, "run": run, "command": command, "cause": given.get("cause", "")[:_LONGEST_CAUSE]}
+    action, path = SteeringAction(given["action"]), files.one(run.id).path
+    shown = {"tab": None, "run": run, "at_terminal": at_terminal(action, path), "cause": "", "of_cause": None}
+    if action is SteeringAction.RETRY and given.get("cause"):
+        cause = RETRY.parsed({"run": run.id, "cause": given["cause"]}).cause
+        shown |= {"cause": cause, "of_cause": failed_for(path, cause) if cause else None}
+    return shown
 
 
 def _shown_agent_run(files: ShownFiles, given: dict[str, str]) -> dict[str, Any]:
