@@ -96,6 +96,9 @@ def test_where_a_file_needs_functions_the_program_is_named_not_a_command(place: 
     assert "run the program again" in shown
     assert named in shown
     assert "part of the plan" in shown
+    with RunningPage(path) as page:
+        refused = page.post(f"/api/v1/runs/{page.api('/runs')['files'][0]['id']}/pause", {})
+    assert (refused.status, named in refused.json()["error"]["fix"]) == (409, True)
     status = typed(place, "status", "a.run")[1]
     assert f"run the program again that made it, which has {named}" in status
     assert "resume" not in status

@@ -193,6 +193,8 @@ def test_only_those_of_one_cause_are_asked_again(place: Path):
         asked = page.get(link, **cookie).body
         assert f"{found['invalid answer']:,} interviews failed because of “invalid answer”" in asked
         assert "asks those of all causes again" in asked
+        none = page.get(f"/runs/{name}/steer/retry?cause=out%20of%20memory", **cookie).body
+        assert ("No interview has failed because of" in none, "<form" in none) == (True, False)
         unknown = page.get(f"/runs/{name}/steer/retry?cause=nonsense", **cookie)
         assert (unknown.status, "<form" in unknown.body) == (400, False)
         assert all(cause.value in unknown.body for cause in Cause)

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from headrace.display import counted
-from headrace.errors import HeadraceError, NotSteerable, QueryTimeout
+from headrace.errors import HeadraceError, NotRunning, NotSteerable, QueryTimeout
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import (
     PauseRequest,
@@ -36,7 +36,7 @@ from headrace.store.run_file.keeping.stored_keep import read_keeping
 from headrace.store.run_file.reader import Reader
 from headrace.survey.record import Cause
 from headrace.web.api.run_summary import OneRun
-from headrace.web.api.typed_commands import SteeringAction
+from headrace.web.api.typed_commands import SteeringAction, at_terminal
 from headrace.web.operations import AnyOperation, Method, PageOperation
 from headrace.web.shown_files import ShownFiles
 
@@ -95,7 +95,7 @@ def _tune(files: ShownFiles, asked: Tuning) -> Steered:
 
 def _stop(files: ShownFiles, asked: Stopping) -> Steered:
     path = files.one(asked.run).path
-    is_stopping = ask(path, StateRequest()).is_stopping
+    is_stopping = _answer(path, StateRequest()).is_stopping
     if asked.now:
         # A second request means the same, and an older run knows no other.
         return _asked_of(files, asked.run, StopRequest() if is_stopping else StopNowRequest(), "It stops now.")
@@ -110,6 +110,19 @@ def _stop(files: ShownFiles, asked: Stopping) -> Steered:
 
 def _retry(files: ShownFiles, asked: Retrying) -> Steered:
     return _asked_of(files, asked.run, RetryCauseRequest(asked.cause) if asked.cause else RetryRequest(), "")
+
+
+def _answer(path: Path, request: SteeringRequest) -> StateReply:
+    """What the run answers; where no process runs it, the error says how to go on with this very file."""
+    try:
+        return ask(path, request)
+    except NotRunning as error:
+        typed = at_terminal(SteeringAction.RESUME, path)
+        if typed.functions:
+            fix = f"Run the program again that made it, which has {', '.join(typed.functions)}."
+        else:
+            fix = f"To go on with it: {typed.command}" if typed.command else "It is complete."
+        raise NotRunning(error.message, path=path, fix=fix) from None
 
 
 def failed_for(path: Path, cause: Cause) -> int | None:
@@ -128,7 +141,7 @@ def failed_for(path: Path, cause: Cause) -> int | None:
 def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -> Steered:
     path = files.one(run).path
     try:
-        state = ask(path, request)
+        state = _answer(path, request)
     except HeadraceError as error:
         _log.info("%s: asked through the page to %s: %s", path.name, request_in_words(request), error.message)
         raise
