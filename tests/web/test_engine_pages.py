@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from headrace import Engine, Priority, task
+from headrace import Engine, Model, Priority, task
 from headrace.agents.engine.run_handle import Run
 from headrace.errors import RunFailed
 from headrace.store.engine_file.engine_schema import RunState
@@ -326,8 +326,43 @@ async def test_failed_attempts_are_counted_with_the_last_and_across_tries_by_han
             assert (await elsewhere(page.api, f"{here}/1"))["run"]["failures"] == 2
             await run.retry()
             await until_failed(run)
+            html = without_scripts(await elsewhere(page.get, f"{here}/1"))
+            assert html.count("ValueError: no such page (line") == 3  # and two attempts tried again
+            assert "its error, above" in html
+            assert "ended without a journaled step" in html
+            assert html.count(f'href="{here}/1"') == 0
             (line,) = (await elsewhere(page.api, here))["runs"]
             assert (line["attempts"], line["failures"], line["deaths"]) == (4, 4, 0)
+
+
+async def asking(ctx):
+    await ctx.ask(Model("test", canned_response="x"), "Well?")
+    await ctx.sleep(0.01)
+    ctx.emit(1)
+    return await ctx.receive()
+
+
+async def test_steps_that_have_no_name_are_said_in_words(tmp_path: Path):
+    async with inline(tmp_path / "agents.run") as engine:
+        run = await engine.submit(asking)
+        await elsewhere(until, lambda: run.status().state is RunState.RECEIVING, "a run that waits for a message")
+        await run.send("go on")
+        await run.result()
+    with RunningPage(tmp_path) as page:
+        here = f"/engines/{engine_id(page)}/runs/1"
+        steps = page.api(here)["steps"]
+        assert [step["label"] for step in steps] == [
+            "ask a model",
+            "sleep",
+            "waited for a message",
+            "receive a message",
+        ]
+        assert all(step["name"].startswith("$") for step in steps)
+        html = without_scripts(page.get(here))
+        picture = html[html.index("<svg") : html.index("</svg>")]
+        assert "ask a model" in picture
+        assert "$ask" not in picture
+        assert "$ask" in html
 
 
 async def quickly(ctx):

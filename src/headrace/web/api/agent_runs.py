@@ -85,8 +85,9 @@ class RunsAsked(msgspec.Struct, frozen=True):
 
 
 class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`preempted` counts how often it was, `deaths` how often its worker died, `failures` its failed attempts, by the
-    events that the file keeps. `error` is the first line of why it failed, or the step that waits for a decision.
+    """`preempted` counts how often it was, `deaths` how often it ran out of memory or lost its worker, `failures` its
+    failed attempts, by the events that the file keeps. `error` is the first line of why it failed, or the step that
+    waits for a decision.
     """
 
     number: int

@@ -13,7 +13,7 @@ from headrace.interviews.steering.run_file_status import RunFileStatus
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.results.stats import EndpointStats, Stats, history_of
 from headrace.store.run_file.reader import Reader
-from headrace.units import format_bytes, format_count, format_short_duration
+from headrace.units import format_bytes, format_count, format_duration
 from headrace.web.operations import PageOperation
 from headrace.web.run_paces import RunPace
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
@@ -194,7 +194,7 @@ def _figures(status: RunFileStatus, stats: Stats, live: StateReply | None, pace:
         "from the cache": number(stats.cache_hits),
         "tokens": f"{format_count(stats.input_tokens)} in, {format_count(stats.output_tokens)} out",
         "cost": money(stats.cost),
-        "time": format_short_duration(stats.seconds),
+        "time": format_duration(stats.seconds),
         "on disk": format_bytes(status.size_bytes),
     }
     return [ShownFigure(name, text, name == "failed" and stats.failed > 0) for name, text in texts.items()]
