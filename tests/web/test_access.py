@@ -1,5 +1,7 @@
 """Who may come in: by token, cookie, Host and Origin."""
 
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from headrace.errors import OptionError
 from headrace.web.access import Access, checked_token
+from headrace.web.sent_forms import FormSentTwice, SentForms, new_number
 from tests.web.running_page import TOKEN, RunningPage
 
 
@@ -93,3 +96,50 @@ def test_a_link_that_leads_out_of_its_directory_is_not_shown(tmp_path: Path):
     (place / "own.run").write_bytes(b"")
     with RunningPage(place) as page:
         assert [file["name"] for file in page.api("/runs")["files"]] == ["own.run"]
+
+
+def test_a_link_in_a_circle_and_a_name_that_is_no_text_leave_the_others_shown(tmp_path: Path):
+    (tmp_path / "circle.run").symlink_to(tmp_path / "circle.run")
+    (tmp_path / "own.run").write_bytes(b"")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.run")).write_bytes(b"")
+    with RunningPage(tmp_path) as page:
+        assert [file["name"] for file in page.api("/runs")["files"]] == ["own.run"]
+        assert [page.get(path).status for path in ("/", "/metrics")] == [200, 200]
+
+
+def test_a_header_that_is_no_text_is_refused_like_any_other(page: RunningPage, caplog: pytest.LogCaptureFixture):
+    with socket.create_connection(("127.0.0.1", page.port), timeout=30) as connection:
+        host = b"Host: 127.0.0.1:%d\r\n" % page.port
+        connection.sendall(b"GET / HTTP/1.1\r\n" + host + b"Authorization: Bearer \xe9\r\nConnection: close\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 401")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", "x"),
+        ("multipart/form-data; boundary=b", "--b\r\n\r\nx\r\n--c"),
+        ("application/x-www-form-urlencoded; charset=nonsense", "a=b"),
+        ("application/x-www-form-urlencoded; charset=utf-16", "abc"),
+        ("application/x-www-form-urlencoded; charset=base64", "a=b"),
+    ],
+)
+def test_a_form_that_is_none_is_refused_in_words(
+    kind: str, body: str, page: RunningPage, caplog: pytest.LogCaptureFixture
+):
+    answer = page.post_body("/api/v1/runs/0011223344556677/pause", body, kind)
+    assert answer.status in (400, 404), answer.body
+    assert answer.json()["error"]["message"]
+    assert caplog.records == []
+
+
+def test_only_numbers_of_our_own_forms_are_remembered():
+    forms, number = SentForms(), new_number()
+    for given in ("x" * 60_000, "", number):
+        with forms.sent(given):
+            pass
+    with forms.sent("x" * 60_000):
+        pass
+    with pytest.raises(FormSentTwice), forms.sent(number):
+        pass

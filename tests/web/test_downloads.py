@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from headrace import Model, QuestionFreeText, Survey
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from headrace.web.downloads import sending
@@ -108,6 +109,15 @@ def test_what_cannot_be_asked_for_is_an_error_and_no_file(page: RunningPage, kin
     assert page.get(f"/runs/0011223344556677/download.{kind}").status == 404
     assert page.get(f"/runs/{run}/download.exe").status == 404
     assert page.get(f"/runs/{run}/download.{kind}", Accept="*/*").status == 401
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_file_that_keeps_no_rows_is_refused_before_the_first_byte(tmp_path: Path, kind: str):
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+    survey.by(Model("test")).run(tmp_path / "a.run", cache=False, keep="nothing", aggregate={"n": "count()"})
+    with RunningPage(tmp_path) as page:
+        (file,) = page.api("/runs")["files"]
+        assert page.get(f"/runs/{file['id']}/download.{kind}").status == 400
 
 
 def test_a_name_from_outside_cannot_leave_its_header(tmp_path: Path):

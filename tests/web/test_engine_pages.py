@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -445,3 +446,15 @@ def first_events(page: RunningPage, *paths: str) -> list[dict[str, Any]]:
 def first_status(page: RunningPage, path: str) -> int:
     with followed(page.port, path) as client:
         return client.status
+
+
+async def test_a_text_of_megabytes_in_a_file_from_elsewhere_is_not_read(tmp_path: Path):
+    path = tmp_path / "agents.run"
+    async with inline(path) as engine:
+        await (await engine.submit(stepping, 7)).result()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE runs SET name = ?", ("x" * 10_000_000,))
+    with RunningPage(tmp_path) as page:
+        name = engine_id(page)
+        assert page.api(f"/engines/{name}/runs")["runs"][0]["name"] == "too long to show"
+        assert "too long to show" in without_scripts(page.get(f"/engines/{name}/runs/1"))

@@ -4,6 +4,7 @@ import html
 import json
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,19 @@ def test_requests_are_said_in_words():
     requests = (PauseRequest(), TuneRequest(1), StopNowRequest(), RetryCauseRequest(Cause.REFUSED), StateRequest())
     for request in requests:
         assert not re.search(r"Request|[<>(_]", request_in_words(request))
+
+
+def test_stops_that_come_at_once_give_up_nothing(place: Path):
+    path = place / "a.run"
+    with live(place, *endless("a.run", latency_s=3, concurrency=8)) as run, RunningPage(path) as page:
+        until(lambda: run.state_once(path, done=0).progress.in_flight == 8, "interviews in flight")
+        address = f"/api/v1/runs/{run_id(page)}/stop"
+        with ThreadPoolExecutor(4) as threads:
+            answers = list(threads.map(lambda _: page.post(address, {}).status, range(4)))
+        assert sorted(answers) == [200, 409, 409, 409]
+        run.ended()
+    with Results.open(path) as results:
+        assert len(results) >= 8
 
 
 def test_a_live_run_asks_its_failed_interviews_again(place: Path):

@@ -176,6 +176,12 @@ class SurveyRun:
         """Once: admit nothing more, and let interviews in flight end. Twice: stop now; what is journaled stays."""
         self._stop.request()
 
+    def stop_gently(self) -> None:
+        """Stop once what is in flight has ended; refused where that was asked already, and `stop` would stop now."""
+        if self.was_stopped:
+            raise NotSteerable("it is stopping already: what is in flight ends first", path=self._file.path)
+        self.stop()
+
     def stop_now(self) -> None:
         """Give up what is in flight; what is journaled stays."""
         self._stop.request_now()

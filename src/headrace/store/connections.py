@@ -23,6 +23,7 @@ from weakref import WeakSet
 
 import apsw
 
+from headrace.display import cell_text
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
 from headrace.memory.reclaiming import dropped_often
 from headrace.store.disk_errors import (
@@ -71,7 +72,14 @@ def release_pages() -> None:
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
     """Make a connection to a file that exists. Every connection to a file of ours is made here."""
-    connection = apsw.Connection(str(path), flags=flags)
+    try:
+        connection = apsw.Connection(str(path), flags=flags)
+    except UnicodeEncodeError:
+        raise RunFileError(
+            f"The name of {cell_text(str(path), 200)} is not UTF-8, and SQLite opens no other.",
+            path=path,
+            fix="Rename it.",
+        ) from None
     harden(connection)
     track(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)

@@ -126,4 +126,5 @@ def _in_url(host: str) -> str:
 
 
 def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+    # A header may hold bytes that are no text.
+    return hmac.compare_digest(one.encode(errors="surrogateescape"), other.encode(errors="surrogateescape"))

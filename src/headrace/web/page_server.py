@@ -7,7 +7,6 @@ Does not cover: who may come in (web.access), what can be asked (web.api), or HT
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.web.access import HEADERS, Access
@@ -31,7 +31,7 @@ from headrace.web.operations import AnyOperation, Method, error_reply, http_stat
 from headrace.web.page_log import PageLog
 from headrace.web.pages import PAGES, HtmlPage
 from headrace.web.reads import Reads, TooBusy
-from headrace.web.sent_forms import FormSentTwice, SentForms
+from headrace.web.sent_forms import FormSentTwice, SentForms, new_number
 from headrace.web.shown_files import ShownFiles
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -202,8 +202,8 @@ class PageServer:
             given = {**request.query, **request.match_info}
             if page.method is Method.POST:
                 given |= await self._form(request)
-            sent = self._sent_forms.sent(given.pop("once", ""))
-            given |= {"proof": self._access.form_proof if self._can_steer else "", "once": secrets.token_hex(8)}
+            sent = self._sent_forms.sent(str(given.pop("once", "")))
+            given |= {"proof": self._access.form_proof if self._can_steer else "", "once": new_number()}
             with sent if page.method is Method.POST else nullcontext():
                 return _html(await self._reads.run(lambda: page.show(self._files, given), request.remote))
 
@@ -221,7 +221,11 @@ async def _fields(request: web.Request) -> dict[str, Any]:
             raise InvalidInput(f"The request's body is no object in JSON: {error}.", fix=_BODIES) from None
     if request.content_type not in _FORMS:
         raise InvalidInput(f"A body of type {request.content_type} cannot be read.", fix=_BODIES)
-    return {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
+    try:
+        posted = await request.post()
+    except (ValueError, LookupError, RuntimeError, web.RequestPayloadError, HttpProcessingError):
+        raise InvalidInput("The request's body is not the form that its headers say it is.", fix=_BODIES) from None
+    return {name: value for name, value in posted.items() if isinstance(value, str)}
 
 
 def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:

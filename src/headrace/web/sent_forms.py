@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from headrace.errors import HeadraceError
 
 _MOST = 1_000
+_NUMBER = re.compile(r"[0-9a-f]{16}")
 
 
 class FormSentTwice(HeadraceError):
@@ -19,6 +22,11 @@ class FormSentTwice(HeadraceError):
         )
 
 
+def new_number() -> str:
+    """A number for a form that is shown."""
+    return secrets.token_hex(8)
+
+
 class SentForms:
     """The numbers of the latest forms, oldest first."""
 
@@ -27,10 +35,10 @@ class SentForms:
 
     @contextmanager
     def sent(self, number: str) -> Generator[None]:
-        """Carry out the form with this number, none where it has none. One that fails can be sent again."""
+        """Carry out the form with this number, or one that has none of ours. One that fails can be sent again."""
         if number in self._numbers:
             raise FormSentTwice
-        if number:
+        if _NUMBER.fullmatch(number):
             self._numbers[number] = None
         if len(self._numbers) > _MOST:
             del self._numbers[next(iter(self._numbers))]

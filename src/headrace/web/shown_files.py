@@ -83,7 +83,7 @@ class ShownFiles:
     def _paths(self) -> Iterator[Path]:
         for place in self._places:
             if place.is_dir():
-                inside = (path.resolve() for path in place.glob(_SUFFIX))
+                inside = filter(None, map(_resolved, place.glob(_SUFFIX)))
                 yield from (path for path in inside if path.is_relative_to(place) and path.is_file())
             elif place.is_file():
                 yield place
@@ -102,6 +102,18 @@ class ShownFiles:
                 self._kinds.clear()
             self._kinds[key] = ShownKind.ENGINE if is_engine_file(path) else ShownKind.RUN
         return self._kinds[key]
+
+
+def _resolved(path: Path) -> Path | None:
+    """Where a path of a directory leads; None for a link in a circle, and for a name that is no text, which SQLite
+    cannot open.
+    """
+    try:
+        found = path.resolve()
+        str(found).encode()
+    except (OSError, RuntimeError, UnicodeEncodeError):
+        return None
+    return found
 
 
 def _id_of(path: Path) -> str:

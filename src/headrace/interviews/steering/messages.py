@@ -41,6 +41,12 @@ class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
     """Stop as Ctrl-C does: once, interviews in flight end; twice, stop now."""
 
 
+class StopGentlyRequest(msgspec.Struct, frozen=True, tag="stop gently"):
+    """Let what is in flight end, and stop; refused where the run is stopping already, so that one request that comes
+    twice is none to stop now. A run of an older version refuses it.
+    """
+
+
 class StopNowRequest(msgspec.Struct, frozen=True, tag="stop now"):
     """Give up what is in flight at once, as Ctrl-C twice does. A run of an older version refuses it."""
 
@@ -63,6 +69,7 @@ SteeringRequest: TypeAlias = (
     | ResumeRequest
     | TuneRequest
     | StopRequest
+    | StopGentlyRequest
     | StopNowRequest
     | RetryRequest
     | RetryCauseRequest
@@ -80,7 +87,7 @@ def request_in_words(request: SteeringRequest) -> str:
             return "go on"
         case TuneRequest(concurrency):
             return f"have at most {counted(concurrency, 'interview')} in flight"
-        case StopRequest():
+        case StopRequest() | StopGentlyRequest():
             return "stop"
         case StopNowRequest():
             return "stop now"

@@ -28,6 +28,7 @@ from headrace.interviews.steering.messages import (
     StateReply,
     StateRequest,
     SteeringRequest,
+    StopGentlyRequest,
     StopNowRequest,
     StopRequest,
     TuneRequest,
@@ -76,6 +77,8 @@ def _carry_out(request: SteeringRequest, run: SurveyRun) -> int:
             run.keep_concurrency(concurrency)
         case StopRequest():
             run.stop()
+        case StopGentlyRequest():
+            run.stop_gently()
         case StopNowRequest():
             run.stop_now()
         case RetryRequest():

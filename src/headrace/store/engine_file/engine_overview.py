@@ -10,10 +10,11 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from headrace.errors import RunFileError
 from headrace.store.connections import connect
 from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
-from headrace.store.engine_file.engine_values import Count, Id
+from headrace.store.engine_file.engine_values import Count, Id, cut_text
 from headrace.store.formats import ENGINE_FILE, has_format
 
 _FAILED = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
@@ -50,7 +51,7 @@ def is_engine_file(path: Path) -> bool:
         return False
     try:
         connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
-    except apsw.Error:
+    except (apsw.Error, RunFileError):
         return False
     try:
         return has_format(connection, ENGINE_FILE)
@@ -64,8 +65,8 @@ def read_overview(path: Path, most_failed: int) -> EngineOverview:
     with reading_engine(path) as reader:
         counted = reader.rows(tuple[RunState, Count], "SELECT state, count(*) FROM runs GROUP BY state")
         sql = (
-            f"SELECT id, substr(name, 1, {_MOST_LETTERS}), substr(kind, 1, {_MOST_LETTERS}), state,"
-            f" substr(error, 1, {_MOST_LETTERS}) FROM runs WHERE state IN ({_FAILED}) ORDER BY id DESC LIMIT ?"
+            f"SELECT id, {cut_text('name', _MOST_LETTERS)}, {cut_text('kind', _MOST_LETTERS)}, state,"
+            f" {cut_text('error', _MOST_LETTERS)} FROM runs WHERE state IN ({_FAILED}) ORDER BY id DESC LIMIT ?"
         )
         failed = [FailedRun(*row) for row in reader.rows(tuple[Id, str, str, RunState, str], sql, (most_failed,))]
         return EngineOverview(dict(counted), failed[::-1], reader.peak_memory_bytes())

@@ -13,7 +13,7 @@ import msgspec
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_reader import EngineReader
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
-from headrace.store.engine_file.engine_values import Count, Id
+from headrace.store.engine_file.engine_values import Count, Id, cut_text
 from headrace.survey.values import SqlValue
 
 MOST_LETTERS = 300  # of a name or of an error in a list
@@ -85,7 +85,7 @@ def ids_before(reader: EngineReader, before: int | None, most: int) -> range:
     """Where the ids of at most `most` runs are that come before one, the latest of them; empty where there are none."""
     latest = "SELECT id FROM runs WHERE id < ? ORDER BY id DESC LIMIT ?"
     sql = f"SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM ({latest})"
-    ((first, last),) = reader.rows(tuple[int, int], sql, (before or _HIGHEST, most))
+    ((first, last),) = reader.rows(tuple[int, int], sql, (_HIGHEST if before is None else before, most))
     return range(first, last + 1)
 
 
@@ -104,8 +104,9 @@ def _run_rows(
     # A file that no newer engine has opened yet does not count preemptions.
     preempted = "preempted" if reader.counts_preemptions() else "0"
     sql = (
-        f"SELECT id, parent, substr(name, 1, {MOST_LETTERS}), substr(kind, 1, {MOST_LETTERS}), priority, state, epoch,"
-        f" {preempted}, deaths, failures, substr(error, 1, {error_letters}), submitted_at, ended_at FROM runs {where}"
+        f"SELECT id, parent, {cut_text('name', MOST_LETTERS)}, {cut_text('kind', MOST_LETTERS)}, priority, state,"
+        f" epoch, {preempted}, deaths, failures, {cut_text('error', error_letters)}, submitted_at, ended_at"
+        f" FROM runs {where}"
     )
     return [AgentRunRow(*row) for row in reader.rows(_RunTypes, sql, values)]
 
@@ -113,7 +114,7 @@ def _run_rows(
 def latest_steps(reader: EngineReader, run: int, most: int) -> list[StepRow]:
     """The latest steps of a run, oldest first."""
     sql = (
-        f"SELECT substr(name, 1, {_MOST_STEP_LETTERS}), has_side_effect, started_at, finished_at,"
+        f"SELECT {cut_text('name', _MOST_STEP_LETTERS)}, has_side_effect, started_at, finished_at,"
         " coalesce(length(result), (SELECT length(data) FROM blobs WHERE blobs.id = steps.blob), 0)"
         " FROM steps WHERE run = ? ORDER BY coalesce(finished_at, started_at) DESC LIMIT ?"
     )
@@ -137,7 +138,7 @@ def events_before(
     """The latest events below an id, the latest first: of one run, or of these kinds, where that is asked for, and
     without those whose reason begins or ends with one of some texts.
     """
-    conditions, values = ["id < ?"], [before or _HIGHEST]
+    conditions, values = ["id < ?"], [_HIGHEST if before is None else before]
     bindings: list[SqlValue] = [*values]
     for words in without:
         conditions.append("substr(reason, 1, ?) != ? AND substr(reason, ?) != ?")
@@ -149,8 +150,8 @@ def events_before(
         conditions.append(f"what IN ({', '.join('?' * len(what))})")
         bindings.extend(what)
     sql = (
-        f"SELECT id, at, run, substr(what, 1, {MOST_LETTERS}), substr(reason, 1, {MOST_LETTERS * 4}),"
-        f" substr(reading, 1, {MOST_LETTERS}) FROM events WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"
+        f"SELECT id, at, run, {cut_text('what', MOST_LETTERS)}, {cut_text('reason', MOST_LETTERS * 4)},"
+        f" {cut_text('reading', MOST_LETTERS)} FROM events WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"
     )
     types = tuple[Id, _Moment, Count | None, str, str, str | None]
     return [EventLine(*row) for row in reader.rows(types, sql, (*bindings, most))]

@@ -24,7 +24,16 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 # Part of a statement that an attempt makes: ?1 is the run, ?2 the attempt's epoch. A replaced attempt writes nothing.
 IF_CURRENT = "(SELECT epoch FROM runs WHERE id = ?1) = ?2"
 
+_MOST_TEXT_BYTES = 1_000_000
 _Row = TypeVar("_Row")
+
+
+def cut_text(column: str, letters: int) -> str:
+    """SQL for the beginning of a text. One that is longer than any an engine writes is not read, so that a file from
+    elsewhere takes no memory for it.
+    """
+    is_long = f"octet_length({column}) > {_MOST_TEXT_BYTES}"
+    return f"CASE WHEN {is_long} THEN 'too long to show' ELSE substr({column}, 1, {letters}) END"
 
 
 class ValueReader:

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from headrace.display import counted
-from headrace.errors import HeadraceError, NotRunning, NotSteerable, QueryTimeout
+from headrace.errors import HeadraceError, NotRunning, QueryTimeout
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import (
     PauseRequest,
@@ -23,6 +23,7 @@ from headrace.interviews.steering.messages import (
     StateReply,
     StateRequest,
     SteeringRequest,
+    StopGentlyRequest,
     StopNowRequest,
     StopRequest,
     TuneRequest,
@@ -94,18 +95,11 @@ def _tune(files: ShownFiles, asked: Tuning) -> Steered:
 
 
 def _stop(files: ShownFiles, asked: Stopping) -> Steered:
-    path = files.one(asked.run).path
-    is_stopping = _answer(path, StateRequest()).is_stopping
-    if asked.now:
-        # A second request means the same, and an older run knows no other.
-        return _asked_of(files, asked.run, StopRequest() if is_stopping else StopNowRequest(), "It stops now.")
-    if is_stopping:  # a form that is sent twice must not stop it at once
-        raise NotSteerable(
-            f"{path.name} is stopping already: what is in flight ends first.",
-            path=path,
-            fix="Wait, or ask to stop now: what is in flight is then asked again by the next run.",
-        )
-    return _asked_of(files, asked.run, StopRequest(), "It stops as soon as what is in flight has ended.")
+    if not asked.now:
+        return _asked_of(files, asked.run, StopGentlyRequest(), "It stops as soon as what is in flight has ended.")
+    # A second request to stop means the same, and an older run knows no other.
+    is_stopping = _answer(files.one(asked.run).path, StateRequest()).is_stopping
+    return _asked_of(files, asked.run, StopRequest() if is_stopping else StopNowRequest(), "It stops now.")
 
 
 def _retry(files: ShownFiles, asked: Retrying) -> Steered:

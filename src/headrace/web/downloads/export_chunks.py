@@ -54,7 +54,8 @@ def text_chunks(file: ShownFile, asked: DownloadAsked) -> Generator[bytes]:
         batches = batches_closed_between(view, columns)
         view.file.reader.close()  # before the first chunk too
         if asked.format is DownloadFormat.CSV:
-            for text in csv_lines(names, batches, escape_formulas=asked.escape_formulas):
-                yield text.encode(errors="replace")
+            lines = csv_lines(names, batches, escape_formulas=asked.escape_formulas)
+            yield (next(lines) + next(lines, "")).encode(errors="replace")  # a head alone would hide a refusal
+            yield from (text.encode(errors="replace") for text in lines)
         else:
             yield from jsonl_lines(names, batches)
