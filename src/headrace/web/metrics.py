@@ -84,7 +84,7 @@ class Metrics:
         labels = {"file": file.path.name, "id": file.id}
         line = listed_file(self._files, file)
         yield from _file_samples(line, labels)
-        if file.kind is ShownKind.ENGINE or line.trouble:
+        if file.kind is ShownKind.ENGINE or line.state == "damaged":
             return
         try:
             run = summary_of(self._files, file)

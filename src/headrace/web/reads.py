@@ -1,5 +1,6 @@
 """The threads that operations run in: a few, so that reading never takes more than a few readers' memory, and a bounded
-queue before them, of which one client has no more than a part.
+queue before them, of which one client has no more than a part. What the page reads by itself, for live updates, has
+threads of its own: however slow that is, requests do not wait for it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TypeVar
 from headrace.errors import HeadraceError
 
 _THREADS, _MOST_WAITING, _MOST_OF_A_CLIENT = 4, 64, 48
+_OWN_THREADS = 2
 Read = TypeVar("Read")
 
 
@@ -26,10 +28,15 @@ class TooBusy(HeadraceError):
 class Reads:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="headrace-read")
+        self._own_threads = ThreadPoolExecutor(_OWN_THREADS, thread_name_prefix="headrace-live")
         self._asked: Counter[str | None] = Counter()
 
-    async def run(self, function: Callable[[], Read], client: str | None = None) -> Read:
-        """Read in a thread, for the client with this address; without one, for the page itself."""
+    async def run_own(self, function: Callable[[], Read]) -> Read:
+        """Read in a thread for the page itself, in its turn: there are as many readings as things that are watched."""
+        return await asyncio.get_running_loop().run_in_executor(self._own_threads, function)
+
+    async def run(self, function: Callable[[], Read], client: str | None) -> Read:
+        """Read in a thread for the client with this address."""
         asked = self._asked
         if asked.total() >= _THREADS + _MOST_WAITING or asked[client] >= _MOST_OF_A_CLIENT:
             raise TooBusy
@@ -42,4 +49,5 @@ class Reads:
                 del asked[client]
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._own_threads):
+            threads.shutdown(wait=True, cancel_futures=True)

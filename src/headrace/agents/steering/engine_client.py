@@ -44,9 +44,9 @@ _client: RequestClient[EngineAnswer] = RequestClient(
 
 
 def engine_state(path: Path) -> EngineReply | None:
-    """How an engine stands that has this file open now; None where none has."""
+    """How an engine stands that has this file open now, for who looks again soon; None where none has."""
     try:
-        reply = _client.ask(path, EngineStateRequest())
+        reply = _client.look(path, EngineStateRequest())
     except NotRunning:
         return None
     return reply if isinstance(reply, EngineReply) else _strange(path)
@@ -61,7 +61,7 @@ def steer_run(path: Path, request: RunRequest) -> AgentRunReply:
 def emitted_by(path: Path, run: int) -> tuple[EmittedEvent, ...]:
     """The latest events that a run emitted, oldest first; none where no engine has the file open."""
     try:
-        reply = _client.ask(path, EmittedRequest(run))
+        reply = _client.look(path, EmittedRequest(run))
     except NotRunning:
         return ()
     return reply.events if isinstance(reply, EmittedReply) else _strange(path)

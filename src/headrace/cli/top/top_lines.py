@@ -91,6 +91,8 @@ def _row(line: ListedFile) -> tuple[str, ...]:
 def _run_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     run: RunSummary = summary_of(files, file)
     lines = [f"{showable(run.name, _LONGEST, 'utf-8')}: {run.state}, {run.percent} %"]
+    if run.trouble:
+        lines.append(run.trouble)
     lines += _figures(run.figures, room)
     if run.live is not None and run.live.notice:
         lines.append(run.live.notice)

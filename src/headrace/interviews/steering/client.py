@@ -31,9 +31,10 @@ def ask(run_path: Path, request: SteeringRequest) -> StateReply:
     return _client.ask(run_path, request)
 
 
-def state_of(run_path: Path) -> StateReply | None:
-    """How a run stands that goes on now; None where none does."""
+def state_of(run_path: Path, *, is_brief: bool = False) -> StateReply | None:
+    """How a run stands that goes on now; None where none does. A brief look is for who looks again soon."""
+    asked = _client.look if is_brief else _client.ask
     try:
-        return ask(run_path, StateRequest())
+        return asked(run_path, StateRequest())
     except NotRunning:
         return None

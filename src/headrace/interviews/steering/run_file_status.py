@@ -24,7 +24,9 @@ from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFileStatus:
-    """A run at one moment. `live` is what its process says; `holder` is that process, which may not say anything."""
+    """A run at one moment. `live` is what its process says; `holder` is that process where it does not say anything:
+    `trouble` has the reason.
+    """
 
     path: Path
     stats: Stats
@@ -35,14 +37,17 @@ class RunFileStatus:
     holder: str | None
     kept: Keep
     outcome: RunOutcome | None
+    trouble: str = ""
 
     @classmethod
-    def at(cls, path: Path) -> RunFileStatus:
-        live, holder = None, None
+    def at(cls, path: Path, *, is_brief: bool = False) -> RunFileStatus:
+        """A brief look does not wait for a process that does not answer: who looks so, looks again soon."""
+        live, holder, trouble = None, None, ""
         try:
-            live = state_of(path)
-        except NotSteerable:
+            live = state_of(path, is_brief=is_brief)
+        except NotSteerable as error:
             holder = writer_of(path.expanduser().resolve())
+            trouble = "" if holder is None else error.message
         # The file after the process: of a run that has just ended, the end is seen.
         facts = read_facts(path)
         stats = facts.stats
@@ -59,6 +64,7 @@ class RunFileStatus:
             holder=holder,
             kept=facts.keep,
             outcome=facts.outcome,
+            trouble=trouble,
         )
 
     @property

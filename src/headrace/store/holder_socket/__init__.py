@@ -7,6 +7,7 @@
     socket_address      where the socket is, and who is at its other end
     request_server      answers: a few short, bounded clients on the holder's loop
     request_client      asks, and says in words why it cannot
+    silent_holders      those that did not answer, so that who looks does not wait for them again
 
 The transport is one, the vocabularies are two: a run's (interviews.steering) and an engine's (agents.steering). Only
 the same user is answered. The holder of the file's lock may replace a dead socket. Where none can be made, the holder

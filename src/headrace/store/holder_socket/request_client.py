@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -16,8 +16,10 @@ import msgspec
 
 from headrace.errors import NotRunning, NotSteerable, RunFileError
 from headrace.framing import BadFrame, receive
+from headrace.store.holder_socket.silent_holders import SilentHolders
 from headrace.store.holder_socket.socket_address import (
     ANSWER_WITHIN_S,
+    LOOK_WITHIN_S,
     RefusalReply,
     encoded,
     is_same_user,
@@ -41,15 +43,28 @@ class RequestClient(Generic[Reply]):
     check: Callable[[Path], object]
     to_start: str
     to_stop: str
+    silent: SilentHolders = field(default_factory=SilentHolders)
 
     def ask(self, given_path: Path, request: msgspec.Struct) -> Reply:
         """Have the process that holds this file do something; what it answers."""
-        path = given_path.expanduser().resolve()  # as the holder itself does
+        return self._answer(_resolved(given_path), request, ANSWER_WITHIN_S)
+
+    def look(self, given_path: Path, request: msgspec.Struct) -> Reply:
+        """The same for those who look again and again: they wait for a moment only, and once for all of them."""
+        path = _resolved(given_path)
+        with self.silent.turn(path):
+            if self.silent.has(path):
+                raise self._unanswered(path)
+            return self._answer(path, request, LOOK_WITHIN_S, self.silent)
+
+    def _answer(
+        self, path: Path, request: msgspec.Struct, within_s: float, silent: SilentHolders | None = None
+    ) -> Reply:
         try:
-            with _connected(path) as connection:
+            with _connected(path, within_s, silent) as connection:
                 reply = self._exchange(connection, request, path)
         except (TimeoutError, BlockingIOError):
-            raise self._unanswered(path) from None
+            raise self._unanswered(path, f" within {within_s:g} s" if silent is None else "") from None
         except OSError as error:
             raise self._unreachable(path, error) from None
         if isinstance(reply, RefusalReply):
@@ -74,10 +89,10 @@ class RequestClient(Generic[Reply]):
                 fix="Use the version of Headrace that started it.",
             ) from None
 
-    def _unanswered(self, path: Path) -> NotSteerable:
+    def _unanswered(self, path: Path, patience: str = "") -> NotSteerable:
         holder = writer_of(path) or "unknown"
         return NotSteerable(
-            f"The {self.holder} of {path} (process {holder}) does not answer within {ANSWER_WITHIN_S:g} s.",
+            f"The {self.holder} of {path} (process {holder}) does not answer{patience}.",
             path=path,
             fix="It may be stopped or very busy: try again, or look at that process.",
         )
@@ -101,14 +116,24 @@ class RequestClient(Generic[Reply]):
         )
 
 
+def _resolved(path: Path) -> Path:
+    return path.expanduser().resolve()  # as the holder itself does
+
+
 @contextmanager
-def _connected(path: Path) -> Generator[socket.socket]:
+def _connected(path: Path, within_s: float, silent: SilentHolders | None) -> Generator[socket.socket]:
+    """A connection; `silent` takes it over where it is not answered in time."""
     if not hasattr(socket, "AF_UNIX"):
         raise FileNotFoundError
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(ANSWER_WITHIN_S)
-        with short_name(socket_path(path)) as name:
-            connection.connect(str(name))
-        if not is_same_user(connection):
-            raise PermissionError
-        yield connection
+        connection.settimeout(within_s)
+        try:
+            with short_name(socket_path(path)) as name:
+                connection.connect(str(name))
+            if not is_same_user(connection):
+                raise PermissionError
+            yield connection
+        except (TimeoutError, BlockingIOError):
+            if silent is not None:
+                silent.add(path, connection.detach())
+            raise

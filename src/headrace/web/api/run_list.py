@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import msgspec
 from msgspec import structs
 
@@ -32,8 +30,9 @@ class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`trouble` says why a file cannot be read. Figures that a file does not have are null: an engine file has no
-    total, and only what runs uses memory. `percent` is what is done of the total.
+    """`trouble` says why a file cannot be read, or why its process cannot be asked, so that the figures are its file's.
+    Figures that a file does not have are null: an engine file has no total, and only what runs uses memory. `percent`
+    is what is done of the total.
     """
 
     id: str
@@ -111,7 +110,7 @@ def _listed(file: ShownFile) -> ListedFile:
 
 
 def _run_line(file: ShownFile) -> ListedFile:
-    status = RunFileStatus.at(file.path)
+    status = RunFileStatus.at(file.path, is_brief=True)
     progress = None if status.live is None else status.live.progress
     return ListedFile(
         id=file.id,
@@ -127,13 +126,16 @@ def _run_line(file: ShownFile) -> ListedFile:
         cost=status.stats.cost,
         memory_bytes=None if progress is None else progress.memory_bytes,
         budget_bytes=None if progress is None else progress.budget_bytes,
+        trouble=status.trouble,
     )
 
 
 def _engine_line(file: ShownFile) -> ListedFile:
-    live = None
-    with suppress(NotSteerable):  # it is open all the same, and its file says the rest
+    live, trouble = None, ""
+    try:
         live = engine_state(file.path)
+    except NotSteerable as error:  # it is open all the same, and its file says the rest
+        trouble = error.message
     overview = read_overview(file.path, 0)
     return ListedFile(
         id=file.id,
@@ -146,6 +148,7 @@ def _engine_line(file: ShownFile) -> ListedFile:
         failed=overview.failed,
         memory_bytes=None if live is None else live.status.memory_bytes,
         budget_bytes=None if live is None else live.status.budget_bytes,
+        trouble=trouble,
     )
 
 

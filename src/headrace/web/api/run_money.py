@@ -34,7 +34,7 @@ class RunMoney(msgspec.Struct, frozen=True):
 
 
 def _run_money(files: ShownFiles, asked: OneRun) -> RunMoney:
-    status = RunFileStatus.at(files.one(asked.run).path)
+    status = RunFileStatus.at(files.one(asked.run).path, is_brief=True)
     stats, budgets = status.stats, status.budgets
     paid = stats.cost
     most_tokens = budgets.max_tokens_total

@@ -58,7 +58,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is running, paused, stopping, complete or not running. `cost` is in US dollars, null where a price is not
     known; `live` is null where no process answers. `per_s` are interviews a second lately, `left_s` what the rest will
     take, both null where nothing can be said. `figures` are the same as texts, `percent` is what is done of the total.
-    `ended` says why a run that is not complete does not go on; empty otherwise.
+    `ended` says why a run that is not complete does not go on, `trouble` why its process cannot be asked, so that the
+    figures are its file's; empty otherwise.
     """
 
     id: str
@@ -84,6 +85,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     live: LiveFigures | None
     figures: tuple[ShownFigure, ...]
     ended: str = ""
+    trouble: str = ""
 
 
 class OneRun(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def _run_summary(files: ShownFiles, asked: OneRun) -> RunSummary:
 
 
 def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
-    status = RunFileStatus.at(file.path)
+    status = RunFileStatus.at(file.path, is_brief=True)
     stats, live = status.stats, status.live
     pace = _UNKNOWN_PACE
     if live is not None:
@@ -124,6 +126,7 @@ def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
         live=None if live is None else _live_figures(live),
         figures=tuple(_figures(status, stats, live, pace)),
         ended=status.ended,
+        trouble=status.trouble,
     )
 
 

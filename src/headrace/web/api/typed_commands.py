@@ -45,7 +45,7 @@ class AtTerminal(msgspec.Struct, frozen=True):
 
 def at_terminal(action: SteeringAction, path: Path) -> AtTerminal:
     """What to type for this, by how the run stands now. Failed interviews are asked again when it has ended."""
-    status, file = RunFileStatus.at(path), shlex.quote(str(path))
+    status, file = RunFileStatus.at(path, is_brief=True), shlex.quote(str(path))
     if action is not SteeringAction.RETRY:
         if status.goes_on:
             return AtTerminal(_TO_LIVE[action].format(file))

@@ -1,6 +1,6 @@
 """Live updates: counters and a cursor by server-sent events, never rows.
 
-    a page, a program ──GET──► event_stream ──► LiveWatch ──once a second──► a reading, in one of the page's threads
+    a page, a program ──GET──► event_stream ──► LiveWatch ──once a second──► a reading, in a thread for these
                                    ▲              │
                                    └── changed ◄──┘  the latest reading of each part, with its number
 

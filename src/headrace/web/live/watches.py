@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from headrace.errors import HeadraceError
-from headrace.web.reads import Reads, TooBusy
+from headrace.web.reads import Reads
 
 EVERY_S = 1.0
 MOST_WATCHERS = 128
@@ -111,9 +111,7 @@ class LiveWatch:
 
     async def _look_once(self) -> None:
         try:
-            parts = await self._reads.run(self._read)
-        except TooBusy:
-            return  # requests first: people wait for them
+            parts = await self._reads.run_own(self._read)
         except HeadraceError as error:
             is_new = self.error is None or str(self.error) != str(error)
             self.error = error
