@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from headrace.agents.steering.engine_client import engine_state
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import StateRequest
 from tests.cli.live import SURVEY, endless, live
@@ -52,7 +53,7 @@ def seconds_of(*calls: Callable[[], object]) -> float:
 
 
 def test_stopped_processes_are_waited_for_once_and_asked_again_when_they_go_on(tmp_path: Path):
-    names = [f"{number}.run" for number in range(3)]
+    names = [f"{number:02}.run" for number in range(12)]
     with engines(*(tmp_path / name for name in names)) as process, RunningPage(tmp_path) as page:
         assert all(file["memory_bytes"] for file in listed(page).values())
         process.send_signal(signal.SIGSTOP)
@@ -72,6 +73,7 @@ def test_stopped_processes_are_waited_for_once_and_asked_again_when_they_go_on(t
         process.kill()  # a process that is stopped and then dies is not one that does not answer
         until(lambda: all(file["state"] == "not running" for file in listed(page).values()), "its end", within_s=30)
         assert not any(file["trouble"] for file in listed(page).values())
+        assert [engine_state(tmp_path / name) for name in names] == [None] * len(names)
 
 
 def test_a_stopped_run_is_shown_by_its_file_with_the_trouble_in_words(tmp_path: Path):
@@ -122,4 +124,5 @@ def test_many_streams_of_a_stopped_engine_leave_room_for_requests(tmp_path: Path
         assert ask(place / "a.run", StateRequest()).progress.is_paused
         assert all(each.result().status == 200 for each in opened)
         process.kill()
-        until(lambda: all(file["state"] != "running" for file in listed(page).values()), "the engines' end")
+        process.wait()
+        assert [engine_state(path) for path in stopped] == [None] * _STREAMS

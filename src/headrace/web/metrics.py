@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, QueryTimeout
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.model_counts import ModelCount, count_by_model
 from headrace.store.run_file.reader import Reader
-from headrace.web.api.run_list import ListedFile, listed_file
+from headrace.web.api.run_list import LIVE_STATES, ListedFile, listed_file
 from headrace.web.api.run_summary import EndpointFigures, RunSummary, summary_of
 from headrace.web.operations import READ_TIMEOUT_S
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
@@ -23,7 +23,6 @@ MOST_FILES = 50
 _MOST_MODELS = 50
 _MOST_LETTERS = 200
 _OTHERS = "others"
-_LIVE_STATES = ("running", "paused", "stopping")
 # From the best to the worst: of two endpoints with one name, the worse is told.
 _STATES = ("open", "busy", "failing", "away", "closed")
 
@@ -114,7 +113,7 @@ class Metrics:
 
 
 def _file_samples(line: ListedFile, labels: dict[str, str]) -> Iterator[_MetricSample]:
-    yield _MetricSample(_RUNNING, labels | {"kind": line.kind.value}, line.state in _LIVE_STATES)
+    yield _MetricSample(_RUNNING, labels | {"kind": line.kind.value}, line.state in LIVE_STATES)
     yield _MetricSample(_BYTES, labels, line.size_bytes)
     if line.memory_bytes is not None and line.budget_bytes is not None:
         yield _MetricSample(_MEMORY, labels, line.memory_bytes)

@@ -19,7 +19,6 @@ from headrace.framing import BadFrame, receive
 from headrace.store.holder_socket.silent_holders import SilentHolders
 from headrace.store.holder_socket.socket_address import (
     ANSWER_WITHIN_S,
-    LOOK_WITHIN_S,
     RefusalReply,
     encoded,
     is_same_user,
@@ -55,7 +54,7 @@ class RequestClient(Generic[Reply]):
         with self.silent.turn(path):
             if self.silent.has(path):
                 raise self._unanswered(path)
-            return self._answer(path, request, LOOK_WITHIN_S, self.silent)
+            return self._answer(path, request, self.silent.patience_s, self.silent)
 
     def _answer(
         self, path: Path, request: msgspec.Struct, within_s: float, silent: SilentHolders | None = None

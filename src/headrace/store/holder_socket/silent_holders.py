@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from headrace.store.lock import writer_of
 
+# Who only looks has the file to look at, and looks again soon.
+_MOST_PATIENCE_S, _LEAST_PATIENCE_S = 0.5, 0.1
 _MOST_HOLDERS = 256
 _TURNS = 64
 # A process that answers now and then, always too late, is not waited for all the time.
@@ -47,11 +49,18 @@ class SilentHolders:
         """Held while the holder is asked: whoever comes meanwhile sees what came of it, and does not wait as well."""
         return self._turns[hash(path) % _TURNS]
 
+    @property
+    def patience_s(self) -> float:
+        """How long to wait for one that is not known to be silent: less the more are, for a list asks them in turn."""
+        return max(_LEAST_PATIENCE_S, _MOST_PATIENCE_S / (1 + len(self._silent)))
+
     def add(self, path: Path, descriptor: int) -> None:
         """The holder has not answered the request that was sent through this descriptor, which is closed here later."""
         holder = _SilentHolder(writer_of(path), time.monotonic(), descriptor)
         with self._lock:
             self._forget(path)
+            for other in [other for other, each in self._silent.items() if not each.is_so_still(other)]:
+                self._forget(other)  # nobody looks at it any more
             if len(self._silent) >= _MOST_HOLDERS:
                 self._forget(next(iter(self._silent)))
             self._silent[path] = holder

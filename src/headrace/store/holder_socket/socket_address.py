@@ -20,8 +20,6 @@ from headrace.framing import framed
 
 # A client waits longer than it takes to close the connections of silent clients before it.
 ANSWER_WITHIN_S = 5.0
-# Who only looks has the file to look at, and looks again soon.
-LOOK_WITHIN_S = 0.5
 SERVE_WITHIN_S = 2.0
 # A socket's address has room for 108 bytes on Linux and 104 on macOS, the closing zero among them.
 _MOST_ADDRESS_BYTES = 103

@@ -17,6 +17,8 @@ from headrace.web.operations import PageOperation
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
 from headrace.web.shown_texts import age, bytes_of, money, number, part_of, share
 
+LIVE_STATES = frozenset({"running", "paused", "stopping"})
+
 
 class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
     """A file's figures as they are shown; empty where it does not have one."""
@@ -73,7 +75,8 @@ def listed_file(files: ShownFiles, file: ShownFile) -> ListedFile:
     line: ListedFile | None = files.lines.find(file.path, changed_at)
     if line is None:
         line = _listed(file)
-        files.lines.keep(file.path, changed_at, line)
+        if line.state not in LIVE_STATES:  # its process may end right now, which does not change its file
+            files.lines.keep(file.path, changed_at, line)
     return structs.replace(line, texts=_texts(line))
 
 
@@ -136,19 +139,19 @@ def _engine_line(file: ShownFile) -> ListedFile:
         live = engine_state(file.path)
     except NotSteerable as error:  # it is open all the same, and its file says the rest
         trouble = error.message
-    overview = read_overview(file.path, 0)
+    overview, is_open = read_overview(file.path, 0), writer_of(file.path) is not None
     return ListedFile(
         id=file.id,
         name=file.path.name,
         kind=file.kind,
-        state="not running" if writer_of(file.path) is None else "running",
+        state="running" if is_open else "not running",
         size_bytes=disk_bytes(file.path),
         changed_at=file.changed_at,
         done=sum(count for state, count in overview.runs.items() if state.is_final),
         failed=overview.failed,
         memory_bytes=None if live is None else live.status.memory_bytes,
         budget_bytes=None if live is None else live.status.budget_bytes,
-        trouble=trouble,
+        trouble=trouble if is_open else "",
     )
 
 
