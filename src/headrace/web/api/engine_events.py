@@ -160,18 +160,7 @@ def _memory(files: ShownFiles, asked: OneEngine) -> EngineMemoryLine:
         points = reader.memory_history()
         found = events_before(reader, what=MEMORY_EVENTS, without=NOT_FOR_MEMORY, most=_MOST_ON_THE_LINE + 1)
     return EngineMemoryLine(
-        [
-            MemoryPoint(
-                second=point.second,
-                seconds=point.seconds,
-                run=point.run,
-                memory_bytes=point.memory_bytes,
-                budget_bytes=point.budget_bytes,
-                stored_bytes=point.stored_bytes,
-                done=point.done,
-            )
-            for point in points
-        ],
+        [MemoryPoint.of(point) for point in points],
         [PlacedEvent(_second_at(points, each.at), EventShown.of(each)) for each in found[:_MOST_ON_THE_LINE]][::-1],
         len(found) > _MOST_ON_THE_LINE,
     )

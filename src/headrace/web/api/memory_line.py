@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from headrace.memory.bounded_history import HistoryPoint
 from headrace.web.api.run_summary import OneRun, history_at
 from headrace.web.operations import PageOperation
 from headrace.web.shown_files import ShownFiles
@@ -20,6 +21,18 @@ class MemoryPoint(msgspec.Struct, frozen=True):
     stored_bytes: int
     done: int
 
+    @classmethod
+    def of(cls, point: HistoryPoint) -> MemoryPoint:
+        return cls(
+            second=point.second,
+            seconds=point.seconds,
+            run=point.run,
+            memory_bytes=point.memory_bytes,
+            budget_bytes=point.budget_bytes,
+            stored_bytes=point.stored_bytes,
+            done=point.done,
+        )
+
 
 class MemoryLine(msgspec.Struct, frozen=True):
     """At most some hundred points, however long the runs took."""
@@ -28,21 +41,7 @@ class MemoryLine(msgspec.Struct, frozen=True):
 
 
 def _memory_line(files: ShownFiles, asked: OneRun) -> MemoryLine:
-    points = history_at(files.one(asked.run))
-    return MemoryLine(
-        [
-            MemoryPoint(
-                second=point.second,
-                seconds=point.seconds,
-                run=point.run,
-                memory_bytes=point.memory_bytes,
-                budget_bytes=point.budget_bytes,
-                stored_bytes=point.stored_bytes,
-                done=point.done,
-            )
-            for point in points
-        ]
-    )
+    return MemoryLine([MemoryPoint.of(point) for point in history_at(files.one(asked.run))])
 
 
 MEMORY_LINE = PageOperation(
