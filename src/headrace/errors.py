@@ -323,7 +323,11 @@ class ProviderRefused(ProviderError):
 
 
 class ModelUnusable(ProviderRefused):
-    pass
+    """`key_advice` says what to do about the model's key where that is missing or refused; it is empty otherwise."""
+
+    def __init__(self, message: str, *, fix: str = "", key_advice: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.key_advice = _shown(key_advice)
 
 
 class FileUnusable(ProviderRefused):

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace import Agent, Engine, Model, QuestionFreeText, Survey
-from headrace.cli.top.top_lines import Room, list_lines, top_lines
-from headrace.web.api.run_list import ListedFile
-from headrace.web.shown_files import ShownFiles, ShownKind
+from headrace.cli.top.top_lines import Room, top_lines
+from headrace.web.shown_files import ShownFiles
 from tests.cli.forked import Forks, headrace
 from tests.cli.live import live
 
@@ -74,15 +73,6 @@ def test_a_narrow_list_says_what_it_leaves_out(place: Path):
     for column in ("file", "state", "progress", "failed", "cost", "memory", "size", "changed"):
         assert column in said
     assert "too narrow" not in " ".join(on_screen(place, 120, 20))
-
-
-def test_files_that_go_on_stand_first_by_name():
-    def line(name: str, state: str) -> ListedFile:
-        return ListedFile(id=name, name=name, kind=ShownKind.RUN, state=state, size_bytes=1, changed_at=0.0)
-
-    found = [line("z", "complete"), line("b", "running"), line("y", "not running"), line("a", "paused")]
-    shown = list_lines(found, Room(100, 20, has_unicode=True))
-    assert [each.split()[0] for each in shown] == ["file", "a", "b", "z", "y"]
 
 
 async def test_one_engine_is_shown_with_slots_queue_and_heartbeats(tmp_path: Path):

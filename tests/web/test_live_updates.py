@@ -255,6 +255,7 @@ def test_a_reply_about_a_thousand_endpoints_stays_small():
         ModelEndpoint(
             model=long, service=long, state="closed" if number == 900 else "open", since=1.5, reason=long,
             waiting=2**40, in_flight=2**40, retry_in_s=0.1, calls=2**40, tokens=2**40, busy=2**40, failures=2**40,
+            key_advice=long,
         )
         for number in range(1_000)
     ]  # fmt: skip

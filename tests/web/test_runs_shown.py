@@ -1,11 +1,18 @@
 """The list of runs and the page of one, of real run files."""
 
+import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headrace import Agent, Engine, Model, QuestionFreeText, QuestionMultipleChoice, Survey
+from headrace.interviews.steering.client import ask
+from headrace.interviews.steering.messages import PauseRequest
+from tests.cli.live import SURVEY, endless, live
+from tests.web.event_client import followed
 from tests.web.running_page import RunningPage
 
 
@@ -42,6 +49,29 @@ def test_the_list_has_every_file_of_the_place_also_one_that_is_damaged(page: Run
     assert (done["state"], done["done"], done["total"], done["failed"]) == ("complete", 2, 2, 0)
     assert files["broken.run"]["state"] == "damaged"
     assert "not a run file" in str(files["broken.run"]["trouble"])
+
+
+def test_files_that_go_on_stand_first_and_keep_their_places(place: Path, tmp_path: Path):
+    (tmp_path / "s.yaml").write_text(SURVEY)
+    shown, going = tmp_path / "shown", ("a.run", "b.run")
+    shown.mkdir()
+    shutil.copy(place / "<b>city.run", shown / "latest.run")
+    with (
+        live(tmp_path, *endless("shown/b.run")) as b,
+        live(tmp_path, *endless("shown/a.run")) as a,
+        RunningPage(shown) as page,
+    ):
+        for run, name in zip((a, b), going, strict=True):
+            run.state_once(shown / name)
+            ask(shown / name, PauseRequest())
+        for latest in ("latest.run", *going, *reversed(going)):
+            later_s = time.time() + 60
+            os.utime(shown / latest, (later_s, later_s))
+            assert [file["name"] for file in page.api("/runs")["files"]] == [*going, "latest.run"]
+            with followed(page.port, "/events") as stream:
+                told = stream.next()
+                assert told is not None
+                assert [file["name"] for file in told.data["files"]] == [*going, "latest.run"]
 
 
 async def test_an_engine_file_is_listed_as_one(tmp_path: Path):

@@ -101,7 +101,8 @@ class AgentCalls:
             raise self._took_too_long(model, patience.timeout_s) from None
         except ModelUnusable as error:
             again = f"{error.fix} It is asked again when its key has changed, after engine.reopen({model.name!r}),"
-            raise ModelUnusable(error.message, fix=f"{again} or after a while.".lstrip()) from error
+            again = f"{again} or after a while.".lstrip()
+            raise ModelUnusable(error.message, fix=again, key_advice=error.key_advice) from error
         finally:
             patience.end()
 

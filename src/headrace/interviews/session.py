@@ -159,7 +159,7 @@ class Session:
                     await run.run(on_progress)
             outcome = _outcome(run)
         finally:
-            note.ended(host.memory.peak_bytes, outcome, host.limiters.figures().decode())
+            note.ended(host.memory.peak_bytes, outcome, host.limiters.figures(self.job.called_models).decode())
 
     @property
     def _uses_cache(self) -> bool:

@@ -118,15 +118,19 @@ async def _given_by(source: Callable[[], str | Awaitable[str]]) -> str:
         given = source()
         value = await given if inspect.isawaitable(given) else given
     except Exception as error:  # noqa: BLE001 - only its class is shown: its message may hold the key
-        raise ModelUnusable(f"The function api_key raised {type(error).__name__}.", fix="Mend it.") from None
+        raise _unusable(f"The function api_key raised {type(error).__name__}.", "Mend it.") from None
     return _checked(value, "the function api_key")
 
 
 def _checked(value: object, origin: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ModelUnusable(f"{origin} gave no key.", fix="It must be a text.")
+        raise _unusable(f"{origin} gave no key.", "It must be a text.")
     value = value.strip()
     SENT.add(value)
     if not value.isascii() or not value.isprintable():
-        raise ModelUnusable(f"The key from {origin} has characters that no header can hold.", fix="Copy it again.")
+        raise _unusable(f"The key from {origin} has characters that no header can hold.", "Copy it again.")
     return value
+
+
+def _unusable(message: str, fix: str) -> ModelUnusable:
+    return ModelUnusable(message, fix=fix, key_advice=f"{message} {fix}")

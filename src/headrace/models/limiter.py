@@ -341,7 +341,7 @@ def outcome_of(error: ProviderError) -> CallResult:
         case NetworkAway():
             return Away(str(error))
         case ModelUnusable():
-            return Unusable(str(error))
+            return Unusable(str(error), error.key_advice)
         case FileUnusable():
             return ABANDONED  # the service had no part in it
         case ProviderRefused():

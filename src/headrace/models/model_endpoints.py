@@ -1,5 +1,5 @@
 """`ModelEndpoint`: a model's endpoint as people see it: in `engine.status()`, on a run's page, and in the error of too
-long a wait.
+long a wait; and which models need another key.
 
 Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
 """
@@ -7,8 +7,9 @@ Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.models.endpoint.call_results import EndpointStatus
 
 _LONG_S = 60
+_MOST_KEYS = 3
 _TIMED = {
     "open": "waits {for_s} for its rate limit",
     "busy": "paused for {for_s}: the service asked for it",
@@ -37,7 +39,8 @@ _UNTIMED = {
 
 class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is open, busy (the service asks for fewer calls), failing (its circuit is open), away (it cannot be
-    reached) or closed (it refuses the key, the model's name or the quota); `reason` says why it is not open.
+    reached) or closed (it refuses the key, the model's name or the quota); `reason` says why it is not open, and
+    `key_advice` what to do where it is closed because of its key.
 
     `since` is in seconds since 1970, None where it was open from the start. `waiting` calls are in line, `in_flight`
     were sent. Calls are held back, or refused by a closed endpoint, for `retry_in_s` more; then one of them is tried.
@@ -58,6 +61,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     busy: int = 0
     failures: int = 0
+    key_advice: str = ""
 
     @classmethod
     def of(cls, model: str, service: str, status: EndpointStatus, now_s: float, since: float | None) -> ModelEndpoint:
@@ -75,6 +79,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
             tokens=status.tokens,
             busy=status.busy,
             failures=status.failures,
+            key_advice=status.key_advice,
         )
 
     def in_words(self) -> str:
@@ -91,3 +96,19 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
         again = "" if self.retry_in_s is None else f", tried again in {format_duration(self.retry_in_s)}"
         calls = f"{counted(self.waiting, 'call')} in line, {self.in_flight} in flight"
         return f"{self.model} is {self.state}{since}{why}{again}; {calls}"
+
+
+class _Keyed(Protocol):
+    @property
+    def model(self) -> str: ...
+    @property
+    def key_advice(self) -> str: ...
+
+
+def needed_keys(endpoints: Iterable[_Keyed]) -> str:
+    """What to do about the keys of models that are not asked because theirs is missing or refused, the first three;
+    empty where there is no such model.
+    """
+    advice = list(dict.fromkeys(f"{each.model}: {each.key_advice}" for each in endpoints if each.key_advice))
+    more = f" And {counted(len(advice) - _MOST_KEYS, 'model')} more." if len(advice) > _MOST_KEYS else ""
+    return " ".join(advice[:_MOST_KEYS]) + more

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import assert_never
 
@@ -87,8 +87,12 @@ class SharedLimiters:
         for limiter in chosen:
             limiter.reopen("its owner has reopened it")
 
-    def figures(self) -> bytes:
-        """Each endpoint's figures as JSON, for the run file at the end of a run (results.stats has the shape)."""
+    def figures(self, models: Iterable[Model]) -> bytes:
+        """The figures of these models' endpoints as JSON, for the run file at the end of a run (results.stats has the
+        shape): other runs of an engine have models of their own.
+        """
+        keys = {endpoint_key(model) for model in models}
+        chosen = [(model.name, limiter.status()) for key, (model, limiter) in self._limiters.items() if key in keys]
         return msgspec.json.encode(
             [
                 {
@@ -99,8 +103,9 @@ class SharedLimiters:
                     "failures": status.failures,
                     "circuit": status.circuit.value,
                     "closed_reason": status.closed_reason,
+                    "key_advice": status.key_advice,
                 }
-                for name, status in self.status()
+                for name, status in chosen
             ]
         )
 

@@ -17,7 +17,8 @@ class EndpointStats(msgspec.Struct, frozen=True):
     """A model's endpoint in the latest run: its calls and tokens, those answered as busy, failures, and its circuit at
     the end.
 
-    `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model.
+    `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model, and `key_advice`
+    what to do where that was because of its key.
     """
 
     model: str
@@ -27,6 +28,7 @@ class EndpointStats(msgspec.Struct, frozen=True):
     failures: int
     circuit: str
     closed_reason: str | None
+    key_advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

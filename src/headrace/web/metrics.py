@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, QueryTimeout
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.model_counts import ModelCount, count_by_model
 from headrace.store.run_file.reader import Reader
-from headrace.web.api.run_list import LIVE_STATES, ListedFile, listed_file
+from headrace.web.api.run_list import ListedFile, listed_file
 from headrace.web.api.run_summary import EndpointFigures, RunSummary, summary_of
 from headrace.web.operations import READ_TIMEOUT_S
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
@@ -113,7 +113,7 @@ class Metrics:
 
 
 def _file_samples(line: ListedFile, labels: dict[str, str]) -> Iterator[_MetricSample]:
-    yield _MetricSample(_RUNNING, labels | {"kind": line.kind.value}, line.state in LIVE_STATES)
+    yield _MetricSample(_RUNNING, labels | {"kind": line.kind.value}, line.goes_on)
     yield _MetricSample(_BYTES, labels, line.size_bytes)
     if line.memory_bytes is not None and line.budget_bytes is not None:
         yield _MetricSample(_MEMORY, labels, line.memory_bytes)

@@ -114,7 +114,13 @@ def bounded_status(status: EngineStatus) -> EngineStatus:
             for each in status.heartbeats[:_MOST_SHOWN]
         ),
         endpoints=tuple(
-            msgspec.structs.replace(each, model=_cut(each.model), service=_cut(each.service), reason=_cut(each.reason))
+            msgspec.structs.replace(
+                each,
+                model=_cut(each.model),
+                service=_cut(each.service),
+                reason=_cut(each.reason),
+                key_advice=_cut(each.key_advice),
+            )
             for each in status.endpoints[:_MOST_SHOWN]
         ),
         surveys=tuple(replace(each, error=_cut(each.error)) for each in status.surveys),

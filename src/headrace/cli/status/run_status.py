@@ -24,7 +24,7 @@ from headrace.errors import NotRunning, RunFileBusy
 from headrace.interviews.steering.client import ask, state_of
 from headrace.interviews.steering.ended_runs import larger_budgets
 from headrace.interviews.steering.messages import ResumeRequest, StateReply, SteeringRequest
-from headrace.interviews.steering.run_file_status import RunFileStatus, live_state
+from headrace.interviews.steering.run_file_status import RunFileStatus, live_activity, live_state
 from headrace.limits import Keep
 from headrace.units import format_bytes, format_duration
 
@@ -65,7 +65,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
         return False
     if live.is_stopping or not live.progress.is_paused:
         raise RunFileBusy(
-            f"{path} is already {live_state(live)} in process {live.pid},"
+            f"{path} is already {live_activity(live)} in process {live.pid},"
             f" {live.progress.done:,} of {counted(live.progress.total, 'interview')}.",
             path=path,
             fix=f"Watch it with: {own_command()} status {seen_from_here(path)} --watch",
@@ -90,8 +90,8 @@ def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
     progress = live.progress
     say(f"{path}: {progress.done:,} of {counted(progress.total, 'interview')}")
     say(_process_line(live))
-    if hint := _hint(live_state(live), path):
-        say(hint)
+    if live_state(live) == "paused":
+        say(_to_resume(path))
 
 
 def _statuses(path: Path) -> Iterator[RunFileStatus]:
@@ -130,6 +130,8 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
             yield notice
     elif look.holder is not None:
         yield f"running in process {look.holder}, which cannot be asked"
+    if look.needed_keys:
+        yield f"needs a key: {look.needed_keys}"
     yield f"{spent_text(stats)}, {format_duration(stats.seconds)} of running"
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
@@ -139,14 +141,15 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
         yield f"budgets, kept for each run: {budgets}"
     if look.ended:
         yield _to_go_on(look)
-    elif hint := _hint(look.state, look.path):
-        yield hint
+    elif look.state == "paused":
+        yield _to_resume(look.path)
 
 
 def _process_line(live: StateReply) -> str:
     progress = live.progress
     return (
-        f"{live_state(live)} in process {live.pid}: {progress.in_flight:,} in flight, concurrency {live.concurrency:,},"
+        f"{live_activity(live)} in process {live.pid}: {progress.in_flight:,} in flight,"
+        f" concurrency {live.concurrency:,},"
         f" memory {format_bytes(progress.memory_bytes)} of {format_bytes(progress.budget_bytes)}"
     )
 
@@ -157,11 +160,11 @@ def _to_go_on(look: RunFileStatus) -> str:
 
     if functions := needed_functions(look.path):
         return f"go on: run the program again that made it, which has {', '.join(functions)}"
-    return _hint(look.state, look.path) + larger_budgets(look.budgets, look.stats)
+    return _to_resume(look.path) + larger_budgets(look.budgets, look.stats)
 
 
-def _hint(state: str, path: Path) -> str:
-    return f"go on: {own_command()} resume {seen_from_here(path)}" if state in ("paused", "not running") else ""
+def _to_resume(path: Path) -> str:
+    return f"go on: {own_command()} resume {seen_from_here(path)}"
 
 
 def _counted(look: RunFileStatus) -> str:

@@ -18,18 +18,17 @@ from headrace.results.plots.distributions import memory_chart
 from headrace.units import format_bytes, format_short_duration
 from headrace.web.api.engine_events import ENGINE_MEMORY
 from headrace.web.api.engine_summary import EngineNow, EngineSummary, OneEngine, engine_summary_of
-from headrace.web.api.run_list import ListedFile, listed_file
+from headrace.web.api.run_list import ListedFile, listed_files
 from headrace.web.api.run_summary import RunSummary, history_at, summary_of
 from headrace.web.engine_pictures import engine_memory_chart
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
 from headrace.web.shown_texts import ShownFigure, age
 
-_LONGEST = 60
+_LONGEST, _LONGEST_NEEDS = 60, 300
 _FEWEST_ROWS = 3  # of a memory line: with fewer, the levels cover it
 _MOST_IN_SLOTS, _MOST_HEARTBEATS = 8, 8
 _COLUMNS = ("file", "state", "progress", "failed", "cost", "memory", "size", "changed")
 _SHORTEST = 8  # of a file's name
-_ENDED = ("complete", "not running", "damaged")
 _GAP = "  "
 
 
@@ -48,26 +47,35 @@ def top_lines(files: ShownFiles, room: Room) -> list[str]:
         return _run_lines(files, found[0], room)
     if len(found) == 1:
         return _engine_lines(files, found[0], room)
-    lines = list(list_lines([listed_file(files, file) for file in found], room))
+    lines = list(list_lines(listed_files(files, found), room))
     if is_cut:
         lines.append(f"there are more: these are the latest {len(found):,}")
     return lines
 
 
 def list_lines(found: list[ListedFile], room: Room) -> Iterator[str]:
-    """Those that run come first, by name: each is written at every moment, and they would change places."""
-    going = sorted((line for line in found if line.state not in _ENDED), key=lambda line: line.name)
-    rows = [_COLUMNS, *map(_row, [*going, *(line for line in found if line.state in _ENDED)])]
+    """A table with as many files as there is room for, and what to do about those of them that need a key."""
+    rows = [_COLUMNS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     places = list(range(len(_COLUMNS)))
     if room.rows is not None:  # elsewhere than on a screen, a line is as long as it is
         places = _fitting(widths, room.columns)
     left_out = [name for place, name in enumerate(_COLUMNS) if place not in places]
     signs = wrap(f"too narrow for {', '.join(left_out)}", room.columns) if left_out else []
+    needs = [f"{each.name}: {each.needs}" for each in found[: room.rows] if each.needs]
+    signs += [line for each in needs for line in _wrapped(each, room)]
+    if room.rows is not None:
+        signs = signs[: room.rows // 2]
     shown = rows if room.rows is None else rows[: room.rows - len(signs)]
     for row in shown:
         yield _GAP.join(showable(row[place], widths[place], "utf-8").ljust(widths[place]) for place in places).rstrip()
     yield from signs
+
+
+def _wrapped(text: str, room: Room) -> list[str]:
+    """A text in lines that fit a screen; elsewhere it is as long as it is."""
+    text = showable(text, _LONGEST_NEEDS, "utf-8")
+    return [text] if room.rows is None else wrap(text, room.columns)
 
 
 def _fitting(widths: list[int], columns: int) -> list[int]:
@@ -91,8 +99,8 @@ def _row(line: ListedFile) -> tuple[str, ...]:
 def _run_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     run: RunSummary = summary_of(files, file)
     lines = [f"{showable(run.name, _LONGEST, 'utf-8')}: {run.state}, {run.percent} %"]
-    if run.trouble:
-        lines.append(run.trouble)
+    if said := run.trouble or run.ended or run.needs:
+        lines += _wrapped(said, room)
     lines += _figures(run.figures, room)
     if run.live is not None and run.live.notice:
         lines.append(run.live.notice)
@@ -106,8 +114,8 @@ def _run_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
 def _engine_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     engine: EngineSummary = engine_summary_of(file)
     lines = [f"{showable(engine.name, _LONGEST, 'utf-8')}: {engine.state}"]
-    if engine.trouble:
-        lines.append(engine.trouble)
+    if said := engine.trouble or engine.needs:
+        lines += _wrapped(said, room)
     lines += _figures(engine.figures, room)
     if engine.live is not None:
         lines += _now(engine.live)

@@ -14,12 +14,15 @@ from headrace.interviews.steering.client import state_of
 from headrace.interviews.steering.ended_runs import why_ended
 from headrace.interviews.steering.messages import StateReply
 from headrace.limits import Budgets, Keep
+from headrace.models.model_endpoints import needed_keys
 from headrace.results.file_facts import read_facts
 from headrace.results.stats import Stats
 from headrace.store.lock import writer_of
 from headrace.store.run_file.details import RunOutcome
 from headrace.store.run_file.removal import disk_bytes
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
+
+NEEDS_KEY = "needs a key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +80,27 @@ class RunFileStatus:
         return max(0, self.stats.interviews - (self.live.to_ask_again if self.live is not None else 0))
 
     @property
+    def is_complete(self) -> bool:
+        return not self.goes_on and self.stats.interviews >= self.total
+
+    @property
     def ended(self) -> str:
         """Why no process runs it although it is not complete, in words; empty otherwise."""
-        if self.state != "not running":
+        if self.goes_on or self.is_complete:
             return ""
-        return "It has not been run yet." if self.outcome is None else why_ended(self.outcome, self.budgets, self.stats)
+        if self.outcome is None:
+            return "It has not been run yet."
+        key = f" It needs a key. {self.needed_keys}" if self.needed_keys else ""
+        return why_ended(self.outcome, self.budgets, self.stats) + key
+
+    @property
+    def needed_keys(self) -> str:
+        """What to do about keys that are missing or refused, as its process says, or as it was at the end of the latest
+        run; empty where none is.
+        """
+        if self.live is not None:
+            return needed_keys(self.live.endpoints)
+        return "" if self.holder is not None or self.is_complete else needed_keys(self.stats.endpoints)
 
     @property
     def state(self) -> str:
@@ -89,11 +108,19 @@ class RunFileStatus:
             return live_state(self.live)
         if self.holder is not None:
             return "running"
-        return "complete" if self.stats.interviews >= self.total else "not running"
+        if self.is_complete:
+            return "complete"
+        return NEEDS_KEY if self.needed_keys else "not running"
 
 
 def live_state(live: StateReply) -> str:
-    """What a run does, in a word, by what its process says."""
+    """How a run stands, in a word, by what its process says."""
+    doing = live_activity(live)
+    return NEEDS_KEY if doing == "running" and needed_keys(live.endpoints) else doing
+
+
+def live_activity(live: StateReply) -> str:
+    """What a run's process does, in a word: a run that needs a key for one of its models goes on with the others."""
     if live.is_stopping:
         return "stopping"
     return "paused" if live.progress.is_paused else "running"

@@ -39,7 +39,7 @@ from headrace.store.holder_socket.request_server import answering
 from headrace.store.holder_socket.socket_address import RefusalReply
 
 # So many letters of up to four bytes leave room in a reply.
-_MOST_ENDPOINTS, _MOST_LETTERS = 24, 200
+_MOST_ENDPOINTS, _MOST_LETTERS = 18, 200
 
 _log = logging.getLogger("headrace")
 _requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(SteeringRequest)
@@ -108,4 +108,4 @@ def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], retried: int = 0
 
 
 def _cut_texts(endpoint: ModelEndpoint) -> dict[str, str]:
-    return {name: getattr(endpoint, name)[:_MOST_LETTERS] for name in ("model", "service", "reason")}
+    return {name: getattr(endpoint, name)[:_MOST_LETTERS] for name in ("model", "service", "reason", "key_advice")}

@@ -71,9 +71,12 @@ class CallRefused(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unusable(msgspec.Struct, frozen=True, gc=False):
-    """No call to this model will succeed: its key, name, address or quota is wrong."""
+    """No call to this model will succeed: its key, name, address or quota is wrong. `key_advice` says what to do where
+    it is the key.
+    """
 
     message: str
+    key_advice: str = ""
 
 
 class Abandoned(msgspec.Struct, frozen=True, gc=False):
@@ -96,7 +99,8 @@ class EndpointCondition(Enum):
 class EndpointStatus(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint's state and figures, for the progress line and for the statistics of a run.
 
-    `since_s` is when its condition began, None where it was open from the start; `reason` says why it is not open.
+    `since_s` is when its condition began, None where it was open from the start; `reason` says why it is not open,
+    `key_advice` what to do where it is closed because of its key.
     `requests_per_minute` and `tokens_per_minute` are measured, the `most_` ones are the limits in force.
     """
 
@@ -119,3 +123,4 @@ class EndpointStatus(msgspec.Struct, frozen=True, kw_only=True):
     condition: EndpointCondition
     since_s: float | None
     reason: str
+    key_advice: str

@@ -84,6 +84,7 @@ class Endpoint:
         self._calls = self._used_tokens = self._busy_calls = self._failures = 0
         self.in_flight = 0
         self.closed_reason: str | None = None
+        self._key_advice = ""
 
     @property
     def is_held(self) -> bool:
@@ -183,7 +184,7 @@ class Endpoint:
             case CallRefused():
                 self._answered(now_s, go, counts=False)
             case Unusable():
-                self._was_unusable(now_s, go, outcome.message)
+                self._was_unusable(now_s, go, outcome)
             case Abandoned():
                 self._abandoned(now_s, go)
             case _:
@@ -212,6 +213,7 @@ class Endpoint:
             condition=self.condition,
             since_s=self._since_s(),
             reason=self.closed_reason or (self._reason if self._is_held else ""),
+            key_advice=self._key_advice if self.closed_reason is not None else "",
         )
 
     def _since_s(self) -> float | None:
@@ -356,7 +358,7 @@ class Endpoint:
         self._is_held = False
         self._concurrency.restart(now_s)
 
-    def _was_unusable(self, now_s: float, go: Go, reason: str) -> None:
+    def _was_unusable(self, now_s: float, go: Go, outcome: Unusable) -> None:
         """Closes the endpoint, or keeps it closed for longer where this was the probe."""
         if go is not self._probe and (self.closed_reason is not None or go.incidents < self._reopened_at):
             return  # it was in flight when the endpoint was closed
@@ -365,6 +367,6 @@ class Endpoint:
         self._busy.end()
         self._away.end()
         self._probe = None
-        self.closed_reason = reason
+        self.closed_reason, self._key_advice = outcome.message, outcome.key_advice
         self._closed.begin(now_s, None, self._jitter())
         self._begin_incident()

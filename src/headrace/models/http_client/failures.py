@@ -107,7 +107,8 @@ def failure(about: About, status: int, headers: Mapping[str, str], said: Said, *
         case _ if status >= 500 or status in {409, 425}:
             return ProviderUnavailable(message, retry_after_s=wait_s)
         case _:
-            return ModelUnusable(f"{message}.", fix=_fix(about, status, headers, everything))
+            fix = _fix(about, status, headers, everything)
+            return ModelUnusable(f"{message}.", fix=fix, key_advice=fix if fix == _check_key(about) else "")
 
 
 def said_by(body: bytes) -> Said:
@@ -161,7 +162,7 @@ def _fix(about: About, status: int, headers: Mapping[str, str], everything: str)
         return "Its quota is used up: add credit or use another key, then run again."
     match status:
         case 401 | 403:
-            return f"Check the key ({about.key_origin})."
+            return _check_key(about)
         case 404 | 405:
             return "Check the model's name and base_url."
         case _ if 300 <= status < 400:
@@ -169,6 +170,10 @@ def _fix(about: About, status: int, headers: Mapping[str, str], everything: str)
             return f"It points elsewhere ({place}): give that as base_url, without its last part."
         case _:
             return "Check the model's name and parameters."
+
+
+def _check_key(about: About) -> str:
+    return f"Check the key ({about.key_origin})."
 
 
 def _short(words: str) -> str:

@@ -10,6 +10,8 @@ from headrace.agents.engine.status import HeartbeatStatus, RunInSlot
 from headrace.agents.steering.engine_client import engine_state
 from headrace.agents.steering.engine_messages import EngineReply
 from headrace.errors import InvalidInput, NotSteerable
+from headrace.interviews.steering.run_file_status import NEEDS_KEY
+from headrace.models.model_endpoints import needed_keys
 from headrace.store.engine_file.engine_queries import counts_by_state
 from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
@@ -80,20 +82,23 @@ class EngineNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`live` is null where no process has the file open, or where it does not answer: `trouble` then says why.
-    `figures` are the most important ones as texts.
+    """`state` is running, needs a key or not running; `goes_on` says whether a process has the file open, `needs` what
+    to do about a model's key that is missing or refused. `live` is null where no process has the file open, or where it
+    does not answer: `trouble` then says why. `figures` are the most important ones as texts.
     """
 
     id: str
     name: str
     kind: ShownKind
     state: str
+    goes_on: bool
     runs: dict[str, int]
     failed: int
     peak_memory_bytes: int | None
     size_bytes: int
     live: EngineNow | None
     figures: tuple[ShownFigure, ...]
+    needs: str = ""
     trouble: str = ""
 
 
@@ -121,12 +126,15 @@ def engine_summary_of(file: ShownFile) -> EngineSummary:
         trouble = error.message
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         counts, peak_bytes = counts_by_state(reader), reader.peak_memory_bytes()
+    needs = "" if live is None else needed_keys(live.status.endpoints)
     size_bytes, now = disk_bytes(file.path), None if live is None else _now(live)
     return EngineSummary(
         id=file.id,
         name=file.path.name,
         kind=file.kind,
-        state="running" if live or trouble else "not running",
+        state=NEEDS_KEY if needs else "running" if live or trouble else "not running",
+        goes_on=bool(live or trouble),
+        needs=needs,
         runs={state_word(state): count for state, count in counts.items()},
         failed=sum(count for state, count in counts.items() if state in FAILED_STATES),
         peak_memory_bytes=peak_bytes,

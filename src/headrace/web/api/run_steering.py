@@ -29,7 +29,7 @@ from headrace.interviews.steering.messages import (
     TuneRequest,
     request_in_words,
 )
-from headrace.interviews.steering.run_file_status import live_state
+from headrace.interviews.steering.run_file_status import live_activity, live_state
 from headrace.limits import Keep
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.details import count_failed_for
@@ -140,7 +140,7 @@ def _asked_of(files: ShownFiles, run: str, request: SteeringRequest, did: str) -
         _log.info("%s: asked through the page to %s: %s", path.name, request_in_words(request), error.message)
         raise
     told = request_in_words(request)
-    _log.info("%s: asked through the page to %s: process %d is %s", path.name, told, state.pid, live_state(state))
+    _log.info("%s: asked through the page to %s: process %d is %s", path.name, told, state.pid, live_activity(state))
     return _steered(state, did or _retried(state.retried))
 
 

@@ -55,17 +55,19 @@ class LiveFigures(msgspec.Struct, frozen=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is running, paused, stopping, complete or not running. `cost` is in US dollars, null where a price is not
-    known; `live` is null where no process answers. `per_s` are interviews a second lately, `left_s` what the rest will
-    take, both null where nothing can be said. `figures` are the same as texts, `percent` is what is done of the total.
-    `ended` says why a run that is not complete does not go on, `trouble` why its process cannot be asked, so that the
-    figures are its file's; empty otherwise.
+    """`state` is running, paused, stopping, needs a key, complete or not running; `goes_on` says whether a process has
+    the file open, `needs` what to do about a key that is missing or refused. `cost` is in US dollars, null where a
+    price is not known; `live` is null where no process answers. `per_s` are interviews a second lately, `left_s` what
+    the rest will take, both null where nothing can be said. `figures` are the same as texts, `percent` is what is done
+    of the total. `ended` says why a run that is not complete does not go on, `trouble` why its process cannot be asked,
+    so that the figures are its file's; empty otherwise.
     """
 
     id: str
     name: str
     kind: ShownKind
     state: str
+    goes_on: bool
     done: int
     total: int
     percent: int
@@ -84,6 +86,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: tuple[EndpointFigures, ...]
     live: LiveFigures | None
     figures: tuple[ShownFigure, ...]
+    needs: str = ""
     ended: str = ""
     trouble: str = ""
 
@@ -107,6 +110,7 @@ def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
         name=file.path.name,
         kind=file.kind,
         state=status.state,
+        goes_on=status.goes_on,
         done=status.done,
         total=status.total,
         percent=share(status.done, status.total),
@@ -125,6 +129,7 @@ def summary_of(files: ShownFiles, file: ShownFile) -> RunSummary:
         endpoints=_live_endpoints(live) if live is not None else tuple(map(_ended, stats.endpoints[:_MOST_ENDPOINTS])),
         live=None if live is None else _live_figures(live),
         figures=tuple(_figures(status, stats, live, pace)),
+        needs=status.needed_keys,
         ended=status.ended,
         trouble=status.trouble,
     )

@@ -49,7 +49,7 @@ def at_terminal(action: SteeringAction, path: Path) -> AtTerminal:
     if action is not SteeringAction.RETRY:
         if status.goes_on:
             return AtTerminal(_TO_LIVE[action].format(file))
-        if status.state == "complete":
+        if status.is_complete:
             return AtTerminal()
     if functions := needed_functions(path):
         return AtTerminal(functions=functions[:_MOST_FUNCTIONS])

@@ -86,7 +86,7 @@ function showSubject(now) {
   }
   const notice = document.querySelector("[data-notice]");
   if (notice) {
-    setText(notice, now.live ? now.live.notice : now.trouble);
+    setText(notice, now.live ? now.needs || now.live.notice : now.trouble);
     notice.hidden = notice.textContent === "";
   }
   document.querySelectorAll("[data-endpoint] [data-now]").forEach((words, place) => {
@@ -107,7 +107,7 @@ function showFiles({ files, total, truncated }) {
       continue;
     }
     setState(row.querySelector("[data-state]"), file.state);
-    setText(row.querySelector("[data-trouble]"), file.trouble);
+    setText(row.querySelector("[data-trouble]"), file.trouble || file.needs);
     setMeter(row.querySelector("[data-meter]"), file.percent);
     for (const place of row.querySelectorAll("[data-text]")) setText(place, file.texts[place.dataset.text]);
     row.querySelector('[data-text="failed"]').classList.toggle("bad", Boolean(file.failed));

@@ -15,7 +15,7 @@ import msgspec
 from headrace.errors import InvalidInput
 from headrace.web.api.agent_runs import AGENT_RUN, EMITTED, EmittedAsked, OneAgentRun
 from headrace.web.api.engine_summary import EngineSummary, OneEngine, engine_file, engine_summary_of
-from headrace.web.api.run_list import LIVE_STATES, ListedFile, ListParameters, listed_file
+from headrace.web.api.run_list import ListedFile, ListParameters, listed_files
 from headrace.web.api.run_summary import OneRun, RunSummary, summary_of
 from headrace.web.live.watches import LiveChange, Parts, ReadParts
 from headrace.web.shown_files import ShownFile, ShownFiles
@@ -99,7 +99,7 @@ class _WatchedFile:
         file = self._find()
         changed_at = file.changed_at
         found = self._read(file) if changed_at != read_at else None
-        if found is None or found.state not in LIVE_STATES:
+        if found is None or not found.goes_on:
             self._read_at = changed_at
         return None if found is None else {found.id: found}
 
@@ -134,7 +134,7 @@ def _agent_run_source(files: ShownFiles, asked: EmittedAsked) -> ReadParts:
 
 def _list_source(files: ShownFiles, _: ListParameters) -> ReadParts:
     def read() -> Parts:
-        return {file.id: listed_file(files, file) for file in files.latest()[0]}
+        return {line.id: line for line in listed_files(files, files.latest()[0])}
 
     return read
 
