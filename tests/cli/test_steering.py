@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import socket
@@ -224,6 +225,21 @@ def test_a_run_without_a_socket_goes_on_and_is_watched_through_its_file(place: P
             code, seen, _ = watch.ended()
     assert (code, seen.splitlines()[-1].partition(": ")[0]) == (0, "not running")
     assert [entry.name for entry in deep.iterdir()] == ["a.run"]
+
+
+def test_who_watches_a_stopped_process_sees_its_file_once_a_second(place: Path):
+    with live(place, *endless("a.run")) as run:
+        run.state_once(place / "a.run")
+        run.freeze()
+        with live(place, "status", "a.run", "--watch", "--json") as watch:
+            first = json.loads(watch.first_line())
+            assert (first["state"], first["pid"]) == ("running", run.pid)
+            began_s = time.monotonic()
+            for _ in range(3):
+                watch.first_line()
+            assert time.monotonic() - began_s < 10
+            run.thaw()
+            until(lambda: "in_flight" in json.loads(watch.first_line()), "an answer")
 
 
 def test_the_first_ctrl_c_ends_what_runs_and_names_the_command_to_go_on(place: Path):

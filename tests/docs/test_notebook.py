@@ -1,10 +1,13 @@
 import asyncio
+import http.client
 import re
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import nbclient
 import nbformat
@@ -121,3 +124,38 @@ async def test_a_notebook_shows_each_table_once_and_print_writes_text(tmp_path: 
         assert "<td>x</td>" in html["data"]["text/html"]
         assert (await cells.run("text = str(results.tally('q'))")).outputs == []
         assert "x" in (await cells.run("text")).seen[0]
+
+
+def opened(address: str) -> str:
+    """What a browser shows in the end that is sent to an address and keeps its cookie."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    try:
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        let_in = connection.getresponse()
+        cookie = (let_in.getheader("Set-Cookie") or "").partition(";")[0]
+        leads_to = re.search(r"url=([^\"]+)", unescape(let_in.read().decode()))
+        assert leads_to is not None
+        connection.request("GET", leads_to[1], headers={"Cookie": cookie})
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+async def test_a_notebook_shows_the_page_of_a_run_as_a_link_that_opens_it(tmp_path: Path):
+    async with notebook(tmp_path) as cells:
+        await cells.run(SETUP)
+        outputs = (await cells.run("_ = job.run('town.run', limit=5, concurrency=5, view=True)")).outputs
+        progress, shown = sorted(outputs, key=lambda output: "<a " in output["data"]["text/html"])
+        assert (shown["output_type"], set(shown["data"])) == ("display_data", {"text/html", "text/plain"})
+        address = shown["data"]["text/plain"]
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/runs/[0-9a-f]+\?token=[\w-]{32}", address)
+        link = re.fullmatch(r'<a href="([^"]+)" target="_blank"[^>]*>([^<]+)</a>', shown["data"]["text/html"])
+        assert link is not None
+        assert (unescape(link[1]), link[2]) == (address, "The page of this run")
+        assert "5/5" in progress["data"]["text/plain"]
+        page = await asyncio.to_thread(opened, address)
+        assert "<title>town.run" in page
+        assert "5 of 60" in page
+        (again,) = (await cells.run("_ = job.run('town.run', limit=5, view=True, progress_bar=False)")).outputs
+        assert again["data"]["text/plain"] == address

@@ -1,6 +1,7 @@
 """What a client may take: connections, time for headers and forms; and the token in no log."""
 
 import asyncio
+import http.client
 import logging
 import socket
 import threading
@@ -14,12 +15,13 @@ import pytest
 from headrace.web import page_server
 from headrace.web.reads import Reads, TooBusy
 from tests.trouble.children import until
+from tests.web.event_client import followed
 from tests.web.running_page import TOKEN, RunningPage
 
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningPage]:
-    monkeypatch.setattr(page_server, "_HEADERS_WITHIN_S", 1.0)
+    monkeypatch.setattr(page_server, "HEADERS_WITHIN_S", 1.0)
     monkeypatch.setattr(page_server, "_BODY_WITHIN_S", 1.0)
     monkeypatch.setattr(page_server, "MOST_CONNECTIONS", 20)
     with RunningPage(tmp_path) as page:
@@ -58,6 +60,46 @@ def test_so_many_connections_are_held_and_no_more(page: RunningPage):
     with ExitStack() as silent:
         for _ in range(40):
             silent.enter_context(connected(page))
+        until(lambda: page_answers(page), "room again", every_s=0.1)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b"GET /assets/page.css HTTP/1.1\r\nHost: {}\r\n\r\n"]
+)
+def test_connections_without_a_token_keep_nobody_out_who_has_it(tmp_path: Path, said: bytes):
+    """Nobody waits until the silent ones have used up their time, and who is in already stays."""
+    with RunningPage(tmp_path) as page, followed(page.port, "/events") as stream, ExitStack() as strangers:
+        assert stream.next() is not None
+        kept = http.client.HTTPConnection("127.0.0.1", page.port, timeout=30)
+        strangers.callback(kept.close)
+        assert status_over(kept) == 200
+        began_s = time.monotonic()
+        for _ in range(page_server.MOST_CONNECTIONS + 50):
+            strangers.enter_context(connected(page)).sendall(said.replace(b"{}", b"127.0.0.1:%d" % page.port))
+        assert page.get("/").status == 200
+        assert status_over(kept) == 200
+        assert time.monotonic() - began_s < page_server.HEADERS_WITHIN_S
+        (tmp_path / "new.run").write_bytes(b"")
+        told = stream.next()
+        assert told is not None
+        assert [file["name"] for file in told.data["files"]] == ["new.run"]
+
+
+def status_over(connection: http.client.HTTPConnection) -> int:
+    connection.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_where_all_who_are_in_stay_another_one_has_no_room(page: RunningPage):
+    with ExitStack() as opened:
+        known = [http.client.HTTPConnection("127.0.0.1", page.port, timeout=30) for _ in range(20)]
+        for each in known:
+            opened.callback(each.close)
+            assert status_over(each) == 200
+        assert not page_answers(page)
+        known[0].close()
         until(lambda: page_answers(page), "room again", every_s=0.1)
 
 

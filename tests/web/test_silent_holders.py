@@ -126,3 +126,27 @@ def test_many_streams_of_a_stopped_engine_leave_room_for_requests(tmp_path: Path
         process.kill()
         process.wait()
         assert [engine_state(path) for path in stopped] == [None] * _STREAMS
+
+
+def test_requests_to_steer_stopped_processes_leave_room_for_others(tmp_path: Path):
+    place = tmp_path / "place"
+    place.mkdir()
+    (tmp_path / "s.yaml").write_text(SURVEY)
+    stopped = [place / f"{number}.engine.run" for number in range(6)]
+    with (
+        engines(*stopped) as process,
+        live(tmp_path, *endless("place/a.run")) as run,
+        RunningPage(place) as page,
+        ThreadPoolExecutor(len(stopped)) as clients,
+    ):
+        run.state_once(place / "a.run")
+        files = listed(page)
+        process.send_signal(signal.SIGSTOP)
+        addresses = [f"/api/v1/engines/{files[path.name]['id']}/runs/1/cancel" for path in stopped]
+        sent = [clients.submit(page.post, address, {}) for address in addresses]
+        time.sleep(0.5)  # so that they are all waited for
+        name = files["a.run"]["id"]
+        looks = [lambda: page.api(f"/runs/{name}"), lambda: page.post(f"/api/v1/runs/{name}/pause", {})]
+        assert seconds_of(*looks) < 4
+        assert ask(place / "a.run", StateRequest()).progress.is_paused
+        assert {each.result().status for each in sent} == {409}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import msgspec
@@ -38,10 +38,11 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 API = "/api/v1"
 _MOST_BODY_BYTES = 64_000
-MOST_CONNECTIONS = 256
+MOST_CONNECTIONS, MOST_STRANGERS = 256, 64
 _MOST_LINE_BYTES = 16_000
 _CLOSE_WITHIN_S = 1.0
-_HEADERS_WITHIN_S = _BODY_WITHIN_S = 15.0
+HEADERS_WITHIN_S = _BODY_WITHIN_S = 15.0
+_ASSETS = "/assets/"
 _FORM_PROOF = "proof"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _BODIES = """Send a form (curl -d concurrency=50), or JSON with its type (-H 'Content-Type: application/json')."""
@@ -55,6 +56,7 @@ class PageServer:
         self._access = access
         self._can_steer = can_steer
         self._reads = Reads()
+        self._connections = _PageConnections()
         self._watches = Watches(self._reads)
         self._downloads = Downloads(files)
         self._metrics = Metrics(files)
@@ -67,7 +69,7 @@ class PageServer:
             self._application(),
             access_log=None,  # addresses hold the token
             logger=PageLog(self._access),
-            keepalive_timeout=_HEADERS_WITHIN_S,
+            keepalive_timeout=HEADERS_WITHIN_S,
             lingering_time=_CLOSE_WITHIN_S,
             handle_signals=False,
             shutdown_timeout=_CLOSE_WITHIN_S,
@@ -76,7 +78,9 @@ class PageServer:
         )
         await runner.setup()
         try:
-            accepting = await asyncio.get_running_loop().create_server(lambda: _connection(runner), sock=listener)
+            accepting = await asyncio.get_running_loop().create_server(
+                lambda: _Arriving(runner, self._connections), sock=listener
+            )
             try:
                 yield
             finally:
@@ -101,7 +105,7 @@ class PageServer:
             if self._can_steer or not page.steers:
                 application.router.add_route(page.method.value, page.path, self._showing(page))
         application.router.add_get(DOWNLOAD_PATH, self._downloads.answer, allow_head=False)
-        application.router.add_get("/assets/{name}", _asset)
+        application.router.add_get(_ASSETS + "{name}", _asset)
         return application
 
     # --- who may come in
@@ -109,7 +113,11 @@ class PageServer:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            response = self._refusal(request) or await self._handled(request, handler)
+            response = self._refusal(request)
+            if response is None:
+                if not request.path.startswith(_ASSETS):  # which anybody gets
+                    self._connections.let_in(request.protocol)
+                response = await self._handled(request, handler)
         except web.HTTPException as error:
             response = _refused(request, error.status, error.reason)
         except HeadraceError as error:
@@ -129,7 +137,7 @@ class PageServer:
         if origin is not None and not access.is_own_origin(origin, host):
             return _refused(request, 403, "Requests of other pages are not answered.")
         has_token = access.is_token(request.query.get("token", ""))
-        if has_token or request.path.startswith("/assets/") or self._is_known(request):
+        if has_token or request.path.startswith(_ASSETS) or self._is_known(request):
             return None
         return _refused(request, 401, "Open the address that `headrace view` printed: it has the token in it.")
 
@@ -161,8 +169,8 @@ class PageServer:
             if operation.method is Method.POST:
                 given |= await self._form(request)
             parameters = operation.parsed(given)
-            reply = await self._reads.run(lambda: operation.call(self._files, parameters), request.remote)
-            return _json(reply)
+            run = self._reads.steer if operation.method is Method.POST else self._reads.run
+            return _json(await run(lambda: operation.call(self._files, parameters), request.remote))
 
         return answer
 
@@ -204,8 +212,10 @@ class PageServer:
                 given |= await self._form(request)
             sent = self._sent_forms.sent(str(given.pop("once", "")))
             given |= {"proof": self._access.form_proof if self._can_steer else "", "once": new_number()}
-            with sent if page.method is Method.POST else nullcontext():
+            if page.method is Method.GET:
                 return _html(await self._reads.run(lambda: page.show(self._files, given), request.remote))
+            with sent:
+                return _html(await self._reads.steer(lambda: page.show(self._files, given), request.remote))
 
         return show
 
@@ -228,17 +238,47 @@ async def _fields(request: web.Request) -> dict[str, Any]:
     return {name: value for name, value in posted.items() if isinstance(value, str)}
 
 
-def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:
-    """A new connection's protocol. aiohttp ends one whose headers do not come in time; there is room for so many."""
-    assert runner.server is not None
-    return runner.server() if len(runner.server.connections) < MOST_CONNECTIONS else _NoRoom()
+class _PageConnections:
+    """The open connections, of which those are strangers that have not sent a request with the token yet. There is room
+    for so many; a new one takes the place of the stranger that came first, so that connections that say nothing keep
+    nobody out. aiohttp ends one whose headers do not come in time.
+    """
+
+    def __init__(self) -> None:
+        self._strangers: dict[web.RequestHandler, asyncio.Transport] = {}
+
+    def add(self, server: web.Server, transport: asyncio.Transport) -> web.RequestHandler | None:
+        """The protocol of a new connection; None where there is no room."""
+        held = server.connections
+        self._strangers = {each: its for each, its in self._strangers.items() if each in held}
+        if len(held) >= MOST_CONNECTIONS or len(self._strangers) >= MOST_STRANGERS:
+            if not self._strangers:
+                return None
+            self._strangers.pop(next(iter(self._strangers))).abort()
+        added = server()
+        self._strangers[added] = transport
+        return added
+
+    def let_in(self, connection: web.RequestHandler) -> None:
+        self._strangers.pop(connection, None)
 
 
-class _NoRoom(asyncio.Protocol):
-    """Ends a connection at once."""
+class _Arriving(asyncio.Protocol):
+    """Hands a connection on to its protocol, or ends it, when it is there: aiohttp counts it from then on."""
+
+    def __init__(self, runner: web.AppRunner, connections: _PageConnections) -> None:
+        assert runner.server is not None
+        self._server = runner.server
+        self._connections = connections
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
+        assert isinstance(transport, asyncio.Transport)
+        protocol = self._connections.add(self._server, transport)
+        if protocol is None:
+            transport.abort()
+            return
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

@@ -95,8 +95,10 @@ def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
 
 
 def _statuses(path: Path) -> Iterator[RunFileStatus]:
-    """The run's status once a second, and once more when it has ended."""
-    while (look := RunFileStatus.at(path)).goes_on:
+    """The run's status once a second, and once more when it has ended. A process that does not answer is waited for
+    once: then the figures are those of its file, until it answers.
+    """
+    while (look := RunFileStatus.at(path, is_brief=True)).goes_on:
         yield look
         time.sleep(WATCH_EVERY_S)
     yield look
