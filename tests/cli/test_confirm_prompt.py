@@ -83,9 +83,13 @@ def test_at_a_terminal_a_file_from_elsewhere_is_shown_and_asked_for(evil: Path, 
     assert "Run it?" not in again.text
 
 
-def test_what_this_user_ran_is_resumed_without_a_question(server: HostileServer, tmp_path: Path, forks: Forks):
+@pytest.mark.parametrize("is_in_file", [False, True])
+def test_what_this_user_ran_is_resumed_without_a_question(
+    server: HostileServer, tmp_path: Path, forks: Forks, is_in_file: bool
+):
     (tmp_path / "s.yaml").write_text("questions:\n  - {kind: free_text, name: q, text: 'Well?'}\n")
-    model = f"m,service_name=openai_compatible,base_url={server.url}"
+    (tmp_path / "endpoints.txt").write_text(f"{server.url}\n")
+    model = f"m,service_name=openai_compatible,base_url={'@endpoints.txt' if is_in_file else server.url}"
     ran = headrace(tmp_path, "run", "s.yaml", "--model", model, "-o", "a.run", "--n", "4", "--limit", "1")
     assert ran.returncode == 0, ran.stderr
     resumed = headrace(tmp_path, "resume", "a.run", "--limit", "2", "--memory", "90%")

@@ -14,6 +14,7 @@ from headrace.interviews.permissions import Permissions
 from headrace.limits import RunOptions
 from headrace.memory.budget import memory_limits
 from headrace.models.contacts import contacts_of
+from headrace.models.http_client.address_file import AddressFile
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.models.server import HostileServer
 from tests.store.forging import fitted
@@ -182,6 +183,9 @@ def test_the_default_address_and_key_of_a_service_are_claims_too():
          ["https://[fe80::1%25.openai.com]/v1", "OPENAI_API_KEY"]),
         (Model("x", service_name="ollama"), ["http://localhost:11434/v1"]),
         (Model("local", path="/etc/passwd"), ["/etc/passwd"]),
+        (Model("a", base_url="@/etc/../etc/passwd"), ["@/etc/passwd"]),
+        (Model("gpt-4o", base_url="@/etc/passwd"), ["@/etc/passwd"]),
+        (Model("gpt-4o", base_url="@/etc/passwd", api_key_env="OPENAI_API_KEY"), ["@/etc/passwd", "OPENAI_API_KEY"]),
         (Model("local"), []),
         (Model("test"), []),
     ],
@@ -204,6 +208,41 @@ def test_a_model_file_that_a_run_file_names_is_not_opened_unasked(tmp_path: Path
     with pytest.raises(HeadraceError) as other:
         Job.open(path, allow="/etc/hostname").run(path)
     assert not isinstance(other.value, NotConfirmed)  # now it was looked at
+
+
+def test_an_address_file_that_a_run_file_names_is_not_read_unasked(
+    server: HostileServer, elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ agent.n }}?")])
+    job = asked.by(AgentList.from_list("n", range(6))).by(Model("m", base_url="@endpoints.txt", api_key_env=VARIABLE))
+    for folder in ("theirs", "mine", "others"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "endpoints.txt").write_text(f"{server.url}\n")
+    monkeypatch.chdir(tmp_path / "theirs")
+    path = elsewhere.run(job, tmp_path / "mailed.run", limit=1)
+    monkeypatch.chdir(tmp_path / "mine")
+    own = str(tmp_path / "mine" / "endpoints.txt")
+    before, read = server.calls, []
+    with monkeypatch.context() as watched:
+        watched.setattr(AddressFile, "read", lambda file: read.append(file.path))
+        with pytest.raises(NotConfirmed) as refused:
+            Job.open(path).run(path)
+        assert f"m at whatever addresses are in {own!r}, with the value of {VARIABLE}" in refused.value.message
+        assert refused.value.allow == [f"@{own}", VARIABLE]
+        for allowed in (f"@{own}", VARIABLE):
+            with pytest.raises(NotConfirmed):
+                Job.open(path, allow=allowed).run(path)
+        for address in (server.url, own, "@../endpoints.txt"):
+            with pytest.raises(NotConfirmed):
+                Job.open(path, allow=[address, VARIABLE]).run(path)
+    assert (server.calls, read) == (before, [])
+    Job.open(path, allow=["@endpoints.txt", VARIABLE]).run(path, limit=3, cache=False)
+    assert (server.calls, sent(server)) == (before + 2, f"Bearer {SECRET}")
+    Job.open(path).run(path, limit=4, cache=False)  # confirmed for this plan, whatever the file then says
+    monkeypatch.chdir(tmp_path / "others")  # where that name is another file
+    with pytest.raises(NotConfirmed, match="others"):
+        Job.open(path).run(path)
+    assert server.calls == before + 3
 
 
 def test_a_file_cannot_name_a_proxy_or_have_a_function_looked_up(tmp_path: Path):

@@ -246,6 +246,7 @@ def test_other_endings_and_missing_files_are_refused(tmp_path):
         "{model: gpt-4o, parameters: {extra_headers: {x-forward: 'to me'}}}",
         "{model: gpt-4o, parameters: {extra_body: {metadata: 'x'}}}",
         "'local,path=/dev/zero'",
+        "'m,base_url=@/dev/zero'",
     ],
 )
 def test_an_address_or_key_of_its_own_is_a_claim(tmp_path, monkeypatch, model):

@@ -19,7 +19,7 @@ from headrace.models.limiter import CallNotMade
 from headrace.models.provider import Finish, FinishedCall, Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import load_service, provider_for
-from headrace.models.shared_limiters import SharedLimiters
+from headrace.models.shared_limiters import SharedLimiters, endpoint_key
 from headrace.plan.prices import Price, price_of
 from headrace.priority import Priority
 from headrace.survey.model import Model
@@ -178,7 +178,7 @@ class AgentCalls:
         self._calls.clear()
 
     async def _of(self, model: Model) -> ModelCalls:
-        key = model.identity_row()
+        key = model.identity_row() + endpoint_key(model)  # address files of one name may be in two folders
         if key not in self._calls:
             async with self._looking_up:  # once: the list of prices takes memory, and a second provider would stay open
                 if key not in self._calls:
@@ -187,7 +187,7 @@ class AgentCalls:
         return self._calls[key][1]
 
     def _made(self, model: Model, price: Price | None) -> tuple[Provider, ModelCalls]:
-        provider = provider_for(model)
+        provider = provider_for(model, self._endpoints.addresses(model))
         if model.service_name == "test":
             return provider, PlainCalls(provider, price)
         limiter = self._endpoints.limiter(model)

@@ -21,6 +21,7 @@ from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.interview_outbox import InterviewOutbox
 from headrace.interviews.job_functions import Functions, agent_settings_with, models_with, survey_with
 from headrace.memory.measure.os_limits import ON_LINUX
+from headrace.models.address_list import AddressList
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.models.http_client.reply_room import WITHIN_BUDGETS
 from headrace.models.limiter import EndpointState
@@ -88,6 +89,8 @@ class Limiters(Protocol):
 
     def limiter(self, model: Model) -> CallLimiter: ...
 
+    def addresses(self, model: Model) -> AddressList | None: ...
+
     def allow(self, interviews: int) -> None: ...
 
     def release_stopped(self) -> None: ...
@@ -146,7 +149,7 @@ class InlineExecutor:
             self._embedded = embedded
             add_source(embedded)
         models = models_with(spec, self._functions)
-        self._providers = [provider_for(model) for model in models]
+        self._providers = [provider_for(model, self._endpoints.addresses(model)) for model in models]
         self._holds_replies_back = ON_LINUX and all(model.service_name in SERVICES for model in models)
         self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress

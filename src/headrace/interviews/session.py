@@ -28,6 +28,7 @@ from headrace.interviews.steering.server import steerable
 from headrace.limits import RunOptions
 from headrace.memory.collector import rare_collections
 from headrace.memory.governed import GovernedMemory
+from headrace.models.http_client.address_file import AddressFile
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
@@ -95,6 +96,8 @@ class Session:
             survey_workers_module().check_for_workers(job)
         for model in job.called_models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
+            if (file := AddressFile.of(model)) is not None:
+                file.read()  # so is one that has no address
         check_priced(job, self.permissions.budgets)
         self._totals = AskedTotals.of(options, self.permissions.keeping, self.path)
         self._totals.check(job, is_heard=is_heard)

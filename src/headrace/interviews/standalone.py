@@ -145,9 +145,15 @@ class StandaloneRun:
         if session.workers:
             made = survey_workers_module().survey_workers(session.job, session.workers, self.limits)
             async with made as workers:
-                await session.run(_OwnHost(self, session, self._deliver, workers))
+                await self._run_on(_OwnHost(self, session, self._deliver, workers))
         else:
-            await session.run(_OwnHost(self, session, self._deliver, None))
+            await self._run_on(_OwnHost(self, session, self._deliver, None))
+
+    async def _run_on(self, host: _OwnHost) -> None:
+        try:
+            await self._session.run(host)
+        finally:
+            host.limiters.close()
 
 
 class _OwnHost:

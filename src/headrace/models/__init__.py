@@ -15,7 +15,8 @@ controller, decides for all interviews and agent runs; worker processes ask it f
 - A call has the priority of the survey, agent run or heartbeat that makes it. The line is ordered by it, and while HIGH
   or CRITICAL calls come, a part of the endpoint's concurrency and rates is left to them.
 - A model may have several addresses. Which of them can be reached travels with replies and errors to the limiter, which
-  logs each change once.
+  logs each change once. Where they are in a file, the controller reads it again when it changes and tells the
+  providers, those in workers too (`address_list`).
 - A wrong key, name or quota closes an endpoint: its interviews stay as they are, the other models go on, and the run
   ends with that one message. A call that would be sent with another key, `reopen`, or time opens it again. While an
   endpoint is held, its model's cursor in the plan stops, so that at most a window of interviews waits for it; a call

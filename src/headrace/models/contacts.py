@@ -1,5 +1,7 @@
 """The contacts of a model: the addresses it calls, the variable its key is read from, the model file it loads.
 
+An address file counts as one contact, `@` and its path: who allows that lets it be read, and each address that it ever
+names be contacted.
 Covers: listing them from a model's description, without reading the key or opening anything.
 Does not cover: whether it may be done (interviews.permissions), or doing it (models.services).
 """
@@ -13,13 +15,15 @@ from pathlib import Path
 import msgspec
 
 from headrace.errors import NotConfirmed, OptionError, Spelled
+from headrace.models.http_client.address_file import resolved_file
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.survey.known_services import SERVICES
-from headrace.survey.model import Model
+from headrace.survey.model import Model, address_file_of
 
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
-    """One address of one model, or the model file it loads. `key` is the variable whose value is sent there.
+    """One address of one model, its address file, or the model file it loads. `key` is the variable whose value is sent
+    there.
 
     `has_usual_key`: the service's own key goes to the service's own address, or none does.
     """
@@ -31,7 +35,8 @@ class Contact(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_among(self, allowed: frozenset[str]) -> bool:
         """Whether a user who named these has allowed it. A key that is not the address's own has to be named too."""
-        return self.address in allowed and (self.has_usual_key or self.key in allowed)
+        is_named = self.address in allowed or self.address in _resolved(allowed)
+        return is_named and (self.has_usual_key or self.key in allowed)
 
     @property
     def to_allow(self) -> tuple[str, ...]:
@@ -49,10 +54,17 @@ def contacts_of(model: Model) -> list[Contact]:
     service = SERVICES[model.service_name]
     addresses = HttpOptions.of(model.name, service, given).base_urls
     usual = usual_key(service, addresses)
+    if (file := address_file_of(given)) is not None:
+        addresses = (f"@{resolved_file(file)}",)
     key = None if "api_key" in given else given.get("api_key_env") or usual
     return [
         Contact(model=model.name, address=address, key=key, has_usual_key=key in (None, usual)) for address in addresses
     ]
+
+
+def _resolved(allowed: frozenset[str]) -> set[str]:
+    """The address files among these names, as `contacts_of` writes them: a user may type a shorter path."""
+    return {f"@{resolved_file(name[1:])}" for name in allowed if name.startswith("@")}
 
 
 def allowed_names(given: str | Iterable[str]) -> frozenset[str]:
@@ -92,7 +104,8 @@ def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> Not
 
 def described(contact: Contact) -> str:
     """Describes a contact in words that are safe for a terminal: a model's name may be anything."""
-    if contact.model == contact.address or "://" not in contact.address:
+    is_file = contact.address.startswith("@")
+    if not is_file and (contact.model == contact.address or "://" not in contact.address):
         return f"the model file {contact.address!r}"
     if contact.key is None:
         key = ""
@@ -100,4 +113,5 @@ def described(contact: Contact) -> str:
         key = f", with the key in {contact.key}"
     else:
         key = f", with the value of {contact.key}, which is not that service's own key"
-    return f"{ascii(contact.model)[1:-1]} at {contact.address}{key}"
+    where = f"whatever addresses are in {contact.address[1:]!r}" if is_file else contact.address
+    return f"{ascii(contact.model)[1:-1]} at {where}{key}"

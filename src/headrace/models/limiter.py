@@ -99,7 +99,9 @@ async def ask_in_turn(
 
 
 class Reach(Enum):
-    """How an endpoint is, or whether one of its addresses can be reached, when that changes."""
+    """How an endpoint is, whether one of its addresses can be reached, or what its address file says, when that
+    changes.
+    """
 
     AWAY = "model away"
     BUSY = "model busy"
@@ -109,6 +111,8 @@ class Reach(Enum):
     BACK = "model back"
     ADDRESS_AWAY = "address away"
     ADDRESS_BACK = "address back"
+    ADDRESSES_CHANGED = "addresses changed"
+    ADDRESSES_KEPT = "addresses kept"
 
 
 _REACH_OF = {
@@ -189,6 +193,12 @@ class Limiter:
                 self._on_reach(Reach.REOPENED, why)
         self._advance()
         self._tell_state()
+
+    def addresses_changed(self, known: tuple[str, ...], joined: tuple[str, ...]) -> None:
+        """Forget what was told of addresses that have left. Where none could be reached, try those that joined."""
+        self._away_addresses &= {url.partition("?")[0] for url in known}
+        if joined and self._endpoint.condition is EndpointCondition.AWAY:
+            self.reopen("it has other addresses")
 
     def release_stopped(self) -> None:
         """Fails the waiting calls of runs that are stopping: a stop must not wait for a network to come back."""

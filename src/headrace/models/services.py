@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from headrace.errors import ListError, Spelled, nearest
+from headrace.models.address_list import AddressList
 from headrace.models.provider import Provider
 from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS
 from headrace.survey.model import Model
@@ -26,10 +27,15 @@ async def load_service(model: Model) -> None:
         await asyncio.to_thread(import_module, module)
 
 
-def provider_for(model: Model) -> Provider:
-    """The provider, with its parameters checked; nothing is opened yet."""
+def provider_for(model: Model, addresses: AddressList | None = None) -> Provider:
+    """The provider, with its parameters checked; nothing is opened yet. One whose addresses are in a file is given
+    those that are known (`SharedLimiters.addresses`) before it is asked.
+    """
     module, maker = _maker(model)
-    return getattr(import_module(module), maker)(model)
+    provider = getattr(import_module(module), maker)(model)
+    if addresses is not None:
+        provider.follow(addresses)
+    return provider
 
 
 def _maker(model: Model) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """The limiters of all models that a controller calls: two models of one service and name share one.
 
-The controller owns them. An executor in its process uses them directly, a worker asks for turns over its wire.
+The controller owns them, and follows the address files of models that have one. An executor in its process uses them
+directly, a worker asks for turns over its wire, and is told addresses.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import assert_never
 import msgspec
 
 from headrace.errors import OptionError, nearest
+from headrace.models.address_list import AddressList, FileNews, FollowedFile
 from headrace.models.calls import endpoint_limits
 from headrace.models.endpoint.call_results import EndpointStatus
+from headrace.models.http_client.address_file import AddressFile
 from headrace.models.limiter import Limiter, Reach
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.survey.model import Model
@@ -38,6 +41,7 @@ class SharedLimiters:
     def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._on_reach = on_reach
         self._limiters: dict[bytes, tuple[Model, Limiter]] = {}  # as many as there are models
+        self._followed: dict[bytes, FollowedFile] = {}  # of those, the ones with an address file
         self._since: dict[bytes, tuple[float, float]] = {}  # by endpoint: on the limiter's clock, and since 1970
 
     def limiter(self, model: Model) -> Limiter:
@@ -45,6 +49,13 @@ class SharedLimiters:
         if key not in self._limiters:
             self._limiters[key] = model, Limiter(endpoint_limits(model), partial(self._tell_reach, model))
         return self._limiters[key][1]
+
+    def addresses(self, model: Model) -> AddressList | None:
+        """The addresses in the model's address file, followed from now on; None where it has no such file."""
+        key = endpoint_key(model)
+        if key not in self._followed and (file := AddressFile.of(model)) is not None:
+            self._followed[key] = FollowedFile(file, partial(self._tell_file, model, file))
+        return self._followed[key].known if key in self._followed else None
 
     def allow(self, interviews: int) -> None:
         """Lets each endpoint have as many calls in flight as a run has interviews, where the service bears it."""
@@ -127,10 +138,21 @@ class SharedLimiters:
             case Reach.ADDRESS_BACK:
                 words = f"{model.name} at {said} is reached again."
                 _log.info("%s", words)
+            case Reach.ADDRESSES_CHANGED:
+                words = f"{model.name}: {said}"
+                _log.info("%s", words)
+            case Reach.ADDRESSES_KEPT:
+                words = said
+                _log.warning("%s", words)
             case _:
                 assert_never(reach)
         if self._on_reach is not None:
             self._on_reach(reach, words)
+
+    def _tell_file(self, model: Model, file: AddressFile, news: FileNews) -> None:
+        reach = Reach.ADDRESSES_KEPT if news.problem else Reach.ADDRESSES_CHANGED
+        self._tell_reach(model, reach, news.in_words(file.path))
+        self.limiter(model).addresses_changed(news.known, news.joined)
 
     def release_stopped(self) -> None:
         for _, limiter in self._limiters.values():
@@ -139,3 +161,5 @@ class SharedLimiters:
     def close(self) -> None:
         for _, limiter in self._limiters.values():
             limiter.close()
+        for followed in self._followed.values():
+            followed.close()

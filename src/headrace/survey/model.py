@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import ListError, nearest
@@ -20,6 +21,7 @@ _FUNCTION = "function"
 _IN_PROGRAM = "Save the job without it, and add the model in the program."
 _ABOUT_CALLING = frozenset(
     {
+        "affinity",
         "api_key",
         "api_key_env",
         "connect_timeout_s",
@@ -118,8 +120,12 @@ class Model(HostedVerbs):
         return {name: value for name, value in self.parameters.items() if callable(value)}
 
     def identity_row(self) -> bytes:
-        """The row that identifies a model: without its price, rate limits and time-outs."""
+        """The row that identifies a model: without its price, rate limits and time-outs. An address file is there by
+        its name alone: its folder and the addresses in it may change.
+        """
         given = {name: value for name, value in self.parameters.items() if name not in _ABOUT_CALLING}
+        if (file := address_file_of(given)) is not None:
+            given["base_url"] = f"@{PurePath(file).name}"
         return Model(self.name, service_name=self.service_name, **given).to_row()
 
     def to_row(self) -> bytes:
@@ -192,6 +198,12 @@ class Model(HostedVerbs):
         is_implied = self.service_name == service_of(self.name, has_address="base_url" in self.parameters)
         service = "" if is_implied else f", service_name={self.service_name!r}"
         return f"Model({self.name!r}{service}{shown})"
+
+
+def address_file_of(parameters: Mapping[str, Any]) -> str | None:
+    """The path that `base_url="@endpoints.txt"` names, as written; None where there is no such file."""
+    given = parameters.get("base_url")
+    return given[1:] if isinstance(given, str) and given.startswith("@") else None
 
 
 def _one_name(name: str | None, parameters: dict[str, Any]) -> str | None:

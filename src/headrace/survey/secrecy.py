@@ -45,7 +45,7 @@ def refuse_secrets(model: str, parameters: dict[str, Any]) -> None:
         fix = "Use capitals, digits and underscores, as in OPENAI_API_KEY."
         raise ListError(f"Model {model!r}: api_key_env is not the name of an environment variable.", fix=fix)
     for url in _texts(parameters.get("base_url")):
-        _refuse_in_url(model, url)
+        refuse_in_url(model, url)
     for header, value in _items(parameters.get("extra_headers")):
         if _SECRET_HEADER.search(header):
             raise ListError(f"Model {model!r}: the header {header!r} is for secrets.", fix=_FIX)
@@ -75,7 +75,10 @@ def _is_random(word: str) -> bool:
     return sum(map(len, odd)) >= _LEAST_KEY
 
 
-def _refuse_in_url(model: str, url: str) -> None:
+def refuse_in_url(model: str, url: str) -> None:
+    """Raise ListError, without quoting the secret, where an address holds one."""
+    if url.startswith("@"):
+        return  # the name of an address file, whose lines are checked when they are read
     try:
         parts = urlsplit(url)
     except ValueError:

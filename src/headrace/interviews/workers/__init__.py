@@ -7,7 +7,7 @@
        │ parts of chunks (assignment, chunks_in_flight)             │
        ▼                                                            ▼
     WorkerSlot ══ one socket ═══════════════════════════════════ CallLink (interview_worker)
-                  StartChunk, SetLease, SignalWork, AckEvents ►
+                  StartChunk, SetLease, SetAddresses, SignalWork, AckEvents ►
                   ◄ ChunkTaken, EventsSent
                   ◄ TurnWanted, CallsBegun, CallEnded, Charged     TurnGranted, TurnRefused ►
                   ◄ CacheLookup, CacheReply                        CacheAnswer ►

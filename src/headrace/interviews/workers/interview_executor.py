@@ -23,6 +23,7 @@ from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
 from headrace.interviews.workers.interview_deaths import death_in_words
 from headrace.interviews.workers.interview_wire import ChunkTaken, Opening, RowTooLarge
 from headrace.interviews.workers.worker_slot import SlotMessage, WorkerSlot
+from headrace.models.address_list import AddressList, AddressListener
 from headrace.models.limiter import EndpointState, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
@@ -74,6 +75,8 @@ class IsolatedExecutor:
         self._cache = cache
         self._hang_s = hang_s
         self._listening: list[tuple[Limiter, Callable[[EndpointState, str], None]]] = []
+        self._addresses: dict[int, AddressList] = {}  # of the models with an address file, by position
+        self._following: list[tuple[AddressList, AddressListener]] = []
         self._slots: list[WorkerSlot] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._outbox: Outbox[InterviewEvent] = Outbox()
@@ -103,6 +106,7 @@ class IsolatedExecutor:
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]
         limiters = [self._limiter(position, model) for position, model in enumerate(models)]
+        self._follow_addresses(models)
         opening = Opening(
             spec,
             self._functions,
@@ -161,6 +165,9 @@ class IsolatedExecutor:
         while self._listening:
             limiter, listener = self._listening.pop()
             limiter.unlisten(listener)
+        while self._following:
+            addresses, follower = self._following.pop()
+            addresses.unlisten(follower)
         if self._owns_endpoints:
             self._endpoints.close()
 
@@ -306,7 +313,9 @@ class IsolatedExecutor:
 
     def _slot(self, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
         has_room = self._outbox.has_room
-        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._take_message, has_room)
+        return WorkerSlot(
+            self._pool, self._limit_bytes, opening, limiters, self._addresses, self._cache, self._take_message, has_room
+        )
 
     def _limiter(self, position: int, model: Model) -> Limiter | None:
         if model.service_name == "test":
@@ -316,6 +325,18 @@ class IsolatedExecutor:
         limiter.listen(listener)
         self._listening.append((limiter, listener))
         return limiter
+
+    def _follow_addresses(self, models: list[Model]) -> None:
+        for position, model in enumerate(models):
+            if (known := self._endpoints.addresses(model)) is not None:
+                self._addresses[position] = known
+                follower = partial(self._addresses_changed, position)
+                known.listen(follower)
+                self._following.append((known, follower))
+
+    def _addresses_changed(self, model: int, _: tuple[str, ...]) -> None:
+        for slot in self._slots:
+            slot.tell_addresses(model)
 
     def _observed(self, model: int, state: EndpointState, reason: str) -> None:
         self._outbox.add(Observed(id=0, epoch=0, seq=0, model=model, state=state, reason=reason))

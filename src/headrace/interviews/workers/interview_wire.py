@@ -3,6 +3,7 @@
     controller                                        worker
       Opening, as the task's payload ------------------> once; answered by WorkerOpened
       StartChunk, SetLease ----------------------------> the executor contract, beside SignalWork and AckEvents
+      SetAddresses ------------------------------------> of a model with an address file: first, and when it changes
       <----------------------------- ChunkTaken --------   accepted; EventsSent follows
       <------ TurnWanted, CallEnded, TurnGivenUp ------   the endpoint's state stays with the controller
       <---------------------------------- Charged -----   with CallEnded: a worker's death must not hide what was paid
@@ -56,6 +57,15 @@ class StartChunk(msgspec.Struct, tag=True, array_like=True):
 
 class SetLease(msgspec.Struct, tag=True, array_like=True):
     lease: Lease
+
+
+class SetAddresses(msgspec.Struct, tag=True, array_like=True):
+    """The addresses of a model, by its position in the spec. The controller reads them from a file that the worker may
+    not have.
+    """
+
+    model: int
+    urls: list[str]
 
 
 class TurnGranted(msgspec.Struct, tag=True, array_like=True):
@@ -161,7 +171,7 @@ class RowTooLarge(msgspec.Struct, tag=True, array_like=True):
 
 
 ToSurveyWorker: TypeAlias = (
-    StartChunk | SignalWork | SetLease | AckEvents | TurnGranted | TurnRefused | CacheAnswer | Ping
+    StartChunk | SignalWork | SetLease | SetAddresses | AckEvents | TurnGranted | TurnRefused | CacheAnswer | Ping
 )
 FromSurveyWorker: TypeAlias = (
     WorkerOpened

@@ -30,6 +30,7 @@ from headrace.interviews.workers.interview_wire import (
     Ping,
     Pong,
     RowTooLarge,
+    SetAddresses,
     SetLease,
     StartChunk,
     ToSurveyWorker,
@@ -43,12 +44,13 @@ from headrace.interviews.workers.interview_wire import (
     decode_to_worker,
 )
 from headrace.memory.measure.os_limits import return_large_blocks
+from headrace.models.address_list import AddressList
 from headrace.models.endpoint.call_results import CallResult
 from headrace.models.limiter import CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
 from headrace.priority import Priority
-from headrace.survey.model import Model
+from headrace.survey.model import Model, address_file_of
 from headrace.survey.record import Usage
 from headrace.threads.loop_thread import network_loop
 from headrace.workers.functions import find_function
@@ -77,7 +79,9 @@ async def _conduct(port: Port, opening: Opening) -> None:
     await executor.open(opening.spec)
     link.post(WorkerOpened(executor.is_instant))
     try:
-        await host_executor(port, link, executor, decode_to_worker, partial(_obey, link, executor), link.too_large)
+        await host_executor(
+            port, link, executor, decode_to_worker, partial(_obey, link, executor, limiters), link.too_large
+        )
     except Exception as error:
         if isinstance(error, MemoryError):
             lend_last_words()
@@ -86,7 +90,7 @@ async def _conduct(port: Port, opening: Opening) -> None:
         raise
 
 
-async def _obey(link: CallLink, executor: InlineExecutor, message: ToSurveyWorker) -> bool:
+async def _obey(link: CallLink, executor: InlineExecutor, limiters: RemoteLimiters, message: ToSurveyWorker) -> bool:
     match message:
         case StartChunk():
             # Leaves before the chunk's first interview may hold up the loop.
@@ -94,6 +98,8 @@ async def _obey(link: CallLink, executor: InlineExecutor, message: ToSurveyWorke
             await executor.start(message.chunk)
         case SetLease():
             executor.lease(message.lease)
+        case SetAddresses():
+            limiters.set_addresses(message.model, message.urls)
         case TurnGranted() | TurnRefused() | CacheAnswer():
             link.answered(message)
         case Ping():
@@ -205,10 +211,20 @@ class RemoteLimiters:
     """One for each endpoint, which the controller knows by the position of one of its models in the spec."""
 
     def __init__(self, link: CallLink, models: list[Model]) -> None:
-        self._limiters = {endpoint_key(model): RemoteLimiter(link, position) for position, model in enumerate(models)}
+        self._keys = [endpoint_key(model) for model in models]
+        self._limiters = {key: RemoteLimiter(link, position) for position, key in enumerate(self._keys)}
+        with_file = (model for model in models if address_file_of(model.parameters) is not None)
+        self._addresses = {endpoint_key(model): AddressList() for model in with_file}
 
     def limiter(self, model: Model) -> RemoteLimiter:
         return self._limiters[endpoint_key(model)]
+
+    def addresses(self, model: Model) -> AddressList | None:
+        """Those that the controller has told; none before the first chunk."""
+        return self._addresses.get(endpoint_key(model))
+
+    def set_addresses(self, model: int, urls: list[str]) -> None:
+        self._addresses[self._keys[model]].replace(urls)
 
     def allow(self, interviews: int) -> None:
         pass  # the controller's limiters know

@@ -29,6 +29,7 @@ from headrace.interviews.workers.interview_wire import (
     Ping,
     Pong,
     RowTooLarge,
+    SetAddresses,
     SetLease,
     StartChunk,
     TurnGivenUp,
@@ -40,6 +41,7 @@ from headrace.interviews.workers.interview_wire import (
     outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
+from headrace.models.address_list import AddressList
 from headrace.models.endpoint.call_results import Go
 from headrace.models.limiter import ABANDONED, Limiter
 from headrace.models.response_cache import ResponseCache
@@ -90,7 +92,7 @@ class UnreportedUsage:
 class WorkerSlot:
     """`on_message` gets the worker's messages about interviews, with their size. While `may_read` is not set,
     nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
-    counts the calls that it had in flight then.
+    counts the calls that it had in flight then. `addresses` are those of models with an address file, by position.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class WorkerSlot:
         limit_bytes: int,
         opening: bytes,
         limiters: list[Limiter | None],
+        addresses: dict[int, AddressList],
         cache: ResponseCache | None,
         on_message: Callable[[WorkerSlot, SlotMessage, int], None],
         may_read: asyncio.Event,
@@ -107,6 +110,7 @@ class WorkerSlot:
         self.limit_bytes = limit_bytes
         self._opening = opening
         self._limiters = limiters
+        self._addresses = addresses
         self._cache = cache
         self._on_message = on_message
         self._may_read = may_read
@@ -160,6 +164,8 @@ class WorkerSlot:
         try:
             if self._lease is not None:
                 self.post(SetLease(self._lease))
+            for model in self._addresses:
+                self.tell_addresses(model)  # before the first interview
             for part in self.parts.values():
                 self._send_part(part)
             return await host.listen(decode_from_worker, self._take, self._may_read)
@@ -217,7 +223,12 @@ class WorkerSlot:
             self._lease = lease
             self.post(SetLease(lease))
 
-    def post(self, message: SignalWork | SetLease | TurnGranted | TurnRefused | CacheAnswer | Ping) -> None:
+    def tell_addresses(self, model: int) -> None:
+        self.post(SetAddresses(model, list(self._addresses[model].urls)))
+
+    def post(
+        self, message: SignalWork | SetLease | SetAddresses | TurnGranted | TurnRefused | CacheAnswer | Ping
+    ) -> None:
         """Send soon; nothing where there is no worker."""
         if self.host is not None:
             self.host.post(message)

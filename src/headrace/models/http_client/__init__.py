@@ -7,9 +7,9 @@
 Why not the services' own clients: with 1,000 calls in flight, aiohttp and msgspec took about 0.1 ms of CPU for each,
 httpx 1.9 to 18 ms and the openai client 1.3 to 5 ms.
 
-- It asks the least busy address, adds the key, states the schema in words where an endpoint does not take one, and
-  turns every failure into one kind of ProviderError (`failures` reads status codes such as 429, `rate_headers` the
-  headers about rates).
+- It asks the least busy address, or the one that the prompt's beginning belongs to (`addresses`), adds the key, states
+  the schema in words where an endpoint does not take one, and turns every failure into one kind of ProviderError
+  (`failures` reads status codes such as 429, `rate_headers` the headers about rates).
 - Bodies above 256 KiB wait on disk while they come (`bodies`); above `max_response_bytes` they are an error. A large
   reply stays on disk until a worker's limit, or the budget of a survey, has room for it (`reply_room`): calls made
   together are answered together.

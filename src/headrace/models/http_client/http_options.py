@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import Enum
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -10,9 +11,11 @@ import msgspec
 
 from headrace.errors import ListError
 from headrace.survey.known_services import Service
+from headrace.survey.model import address_file_of
 
 HTTP_PARAMETERS = frozenset(
     {
+        "affinity",
         "api_key",
         "api_key_env",
         "base_url",
@@ -29,10 +32,19 @@ HTTP_PARAMETERS = frozenset(
 _LONGEST_S = 86_400.0
 
 
+class Affinity(Enum):
+    """Which calls go to the same one of several addresses."""
+
+    PREFIX = "prefix"  # those whose prompts begin alike: a server that keeps what it has read need not read it again
+
+
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`read_timeout_s` is the longest silence, `timeout_s` the longest call from beginning to end."""
+    """`read_timeout_s` is the longest silence, `timeout_s` the longest call from beginning to end. `base_urls` are
+    those written into the model: none where it names an address file.
+    """
 
     base_urls: tuple[str, ...]
+    affinity: Affinity | None = None
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 300.0
     timeout_s: float = 600.0
@@ -54,7 +66,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         if "max_file_bytes" in parameters:
             given["max_file_bytes"] = whole(parameters, "max_file_bytes", least=1024)
         return cls(
-            base_urls=_addresses(model, parameters.get("base_url", service.base_url)),
+            base_urls=_addresses(model, parameters, service),
+            affinity=_affinity(model, parameters),
             stream=flag(parameters, "stream"),
             extra_headers=_headers(parameters),
             extra_body=_body(parameters),
@@ -64,8 +77,8 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def usual_key(service: Service, base_urls: tuple[str, ...]) -> str | None:
     """The variable of a service's own key, where all addresses are the service's own: it goes nowhere else."""
-    if service.key_env is None or service.base_url is None:
-        return None
+    if service.key_env is None or service.base_url is None or not base_urls:
+        return None  # an address file may name any address, at any time
     own = ".".join((urlsplit(service.base_url).hostname or "").split(".")[-2:])
     hosts = [urlsplit(url) for url in base_urls]
     is_own = all(
@@ -109,19 +122,27 @@ def without_none(constant: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in constant.items() if value is not None}
 
 
-def _addresses(model: str, given: Any) -> tuple[str, ...]:
-    """The addresses, in the order given and each once."""
+def _addresses(model: str, parameters: dict[str, Any], service: Service) -> tuple[str, ...]:
+    """The addresses, in the order given and each once; none where they are in a file."""
+    if (file := address_file_of(parameters)) is not None:
+        if not file.strip():
+            raise ListError(f"Model {model!r}: base_url='@' names no file.", fix="Write it like @endpoints.txt.")
+        return ()
+    given = parameters.get("base_url", service.base_url)
     listed = cast("list[Any]", list(given)) if isinstance(given, (list, tuple)) else [given]  # pyright: ignore[reportUnknownArgumentType]
-    fix = "Give where its paths begin, like base_url=http://localhost:8000/v1, or a list of these."
+    fix = (
+        "Give where its paths begin, like base_url=http://localhost:8000/v1, a list of these, or @ and the name of a"
+        " file with one in each line."
+    )
     if given is None or not listed:
         raise ListError(f"Model {model!r} needs a base_url.", fix=fix)
     for url in listed:
-        if not isinstance(url, str) or not _is_address(url):
+        if not isinstance(url, str) or not is_address(url):
             raise ListError(f"Model {model!r}: base_url={url!r} is not an address.", fix=fix)
     return tuple(dict.fromkeys(url.rstrip("/") for url in listed))
 
 
-def _is_address(url: str) -> bool:
+def is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return (
@@ -130,6 +151,16 @@ def _is_address(url: str) -> bool:
         )  # fmt: skip
     except ValueError:
         return False
+
+
+def _affinity(model: str, parameters: dict[str, Any]) -> Affinity | None:
+    given = parameters.get("affinity")
+    try:
+        return None if given is None else Affinity(given)
+    except ValueError:
+        raise ListError(
+            f"Model {model!r}: affinity={given!r} is not known.", fix='Give affinity="prefix", or leave it out.'
+        ) from None
 
 
 def _headers(parameters: dict[str, Any]) -> dict[str, str]:

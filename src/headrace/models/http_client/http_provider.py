@@ -13,7 +13,8 @@ from typing import Protocol
 from multidict import CIMultiDict
 
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
-from headrace.models.http_client.addresses import Address, Addresses
+from headrace.models.address_list import AddressList
+from headrace.models.http_client.addresses import Address, Addresses, beginning_of
 from headrace.models.http_client.bodies import is_event_stream, joined_texts
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
@@ -88,6 +89,7 @@ class HttpProvider:
         if self._key.known is not None:
             refuse_value(model.name, model.parameters, self._key.known)
         self._addresses = Addresses(options.base_urls, dialect.path, time.monotonic)
+        self._has_affinity = options.affinity is not None
         self._transport = Transport(options)
         self._size_limit = SizeLimit(model.service_name, options.max_file_bytes)
         self._sent_key: str | None = None
@@ -97,8 +99,14 @@ class HttpProvider:
     def is_instant(self) -> bool:
         return False
 
+    def follow(self, known: AddressList) -> None:
+        """Ask at these addresses, as they are at each call: a model's address file may change."""
+        self._addresses.follow(known)
+
     async def ask(self, request: Request) -> Reply:
-        """Ask the least busy address; where one cannot answer, the others in turn."""
+        """Ask the least busy address, or the one that the prompt's beginning belongs to; where one cannot answer, the
+        others in turn.
+        """
         if not request.files:
             return await self._ask_in_turn(request)
         async with fitted(request, self._size_limit) as smaller:
@@ -107,7 +115,8 @@ class HttpProvider:
     async def _ask_in_turn(self, request: Request) -> Reply:
         tried: list[Address] = []
         first: ProviderUnavailable | None = None
-        while (address := self._addresses.pick(tried)) is not None:
+        beginning = beginning_of(request) if self._has_affinity else None
+        while (address := self._addresses.pick(tried, beginning)) is not None:
             try:
                 reply = await self._ask_at(address, request)
             except ProviderTimeout as error:
@@ -121,7 +130,7 @@ class HttpProvider:
             else:
                 reply.changes = self._addresses.answered(address)
                 return reply
-        assert first is not None
+        assert first is not None, "asked before its addresses were known"
         raise self._addresses.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
 
     def is_changed(self) -> bool:

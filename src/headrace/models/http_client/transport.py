@@ -138,7 +138,7 @@ class Transport:
         return self._session
 
     def _say_unasked(self) -> None:
-        where = ", ".join(self._options.base_urls)
+        where = ", ".join(self._options.base_urls) or "An address of the model's address file"
         _log.warning("%s sent responses without a request: its connections are not used twice any more.", where)
 
 
