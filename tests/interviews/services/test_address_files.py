@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -16,6 +18,7 @@ from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, S
 from headrace.errors import ListError
 from headrace.limits import EndpointLimits
 from headrace.models import address_list, shared_limiters
+from tests.interviews.workers.survey_jobs import workers_of
 from tests.models.server import HostileServer
 
 PATIENCE_S = 60.0
@@ -161,6 +164,22 @@ def test_a_server_that_is_killed_and_comes_back_is_used_again(tmp_path, servers,
         asked = sum((each.script.prompts for each in [*servers, killed, back]), Counter[str]())
     assert len(asked) == 1_200
     assert asked.total() <= 1_200 + 12  # what was in flight at its death was asked again
+
+
+def test_a_worker_that_replaces_a_killed_one_knows_the_addresses_of_now(tmp_path, servers, file):
+    first, second, _ = servers
+    write(file, first)
+    running = Running(a_job(file, 1_000), tmp_path / "a.run", concurrency=12, workers=2)
+    running.wait_until(lambda: first.calls > 20)
+    write(file, second)
+    running.wait_until(lambda: second.calls > 20)
+    for pid in workers_of(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
+    at_first, at_second = first.calls, second.calls
+    running.wait_until(lambda: second.calls > at_second + 50)
+    results = running.end()
+    assert (len(results), results.stats().failed) == (1_000, 0)
+    assert first.calls <= at_first + 12  # of calls that were on their way when the file changed
 
 
 @WORKERS
