@@ -49,6 +49,7 @@ class Sizes:
     peer_pictures: int
     page_run: int
     page_clicks: int
+    page_click_minutes: float
     live_run: int
     live_repeats: int
 
@@ -91,6 +92,7 @@ FULL = Sizes(
     peer_pictures=1_000,
     page_run=1_000_000,
     page_clicks=2_000,
+    page_click_minutes=60,
     live_run=200_000,
     live_repeats=5,
 )
@@ -132,6 +134,7 @@ QUICK = Sizes(
     peer_pictures=500,
     page_run=50_000,
     page_clicks=300,
+    page_click_minutes=1,
     live_run=60_000,
     live_repeats=1,
 )

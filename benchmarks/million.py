@@ -15,6 +15,7 @@ from pathlib import Path
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
+from headrace.store.run_file.details import RunOutcome
 from headrace.store.run_file.rows import DetailPacker, Row, Status, row_batch
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.agent import Agent
@@ -61,7 +62,7 @@ def write(
         rows = _Rows(draw, book, texts, file.dictionary).rows(size)
         while batch := list(islice(rows, rows_a_commit)):
             file.journal.commit([row_batch(batch)], [])
-        note.ended(0, "done", "[]")
+        note.ended(0, RunOutcome.COMPLETE, "[]")
     finally:
         file.close()
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 from headrace.errors import InvalidInput, QueryTimeout
-from headrace.results.reading import keyset_search
+from headrace.results.reading import kept_orders, keyset_search
 from headrace.results.reading.file_view import FileView, SharedFile
+from headrace.results.reading.kept_orders import KeptOrder, KeptOrders
 from headrace.results.reading.keyset_search import KeysetFound, KeysetPlace, find_interviews
 from headrace.results.results import Results
 from headrace.store.queries.query_clock import QueryClock
@@ -97,16 +100,90 @@ def test_pages_forward_and_back_have_the_rows_of_the_view(path: Path, file: Shar
     assert back == wanted
 
 
+class Reads:
+    """How many ranges searches have read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ranges = 0
+        read = keyset_search.range_end
+
+        def counted(*given: Any, **named: Any) -> int | None:
+            self.ranges += 1
+            return read(*given, **named)
+
+        monkeypatch.setattr(keyset_search, "range_end", counted)
+
+
+@pytest.mark.parametrize("ahead", [4, 2_000])
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("condition", ["", "len(mixed) == 1"])
+def test_pages_from_a_kept_order_are_the_same_whichever_way_one_turns(
+    path: Path, file: SharedFile, condition: str, sort: str, ahead: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(keyset_search, "MOST_AHEAD", ahead)
+    monkeypatch.setattr(kept_orders, "MOST_AHEAD", ahead)
+    view, wanted, kept = view_of(file, condition, sort), expected(path, condition, sort), KeptOrder()
+    draw, place, at = Random(1), KeysetPlace(), 0
+    reads = Reads(monkeypatch)
+    for _ in range(40):
+        most = draw.choice((1, 3, 6))
+        found = find_interviews(view.opened(), place, most, unlimited(), kept=kept)
+        start = max(0, at - most) if place.is_back else at
+        end = at if place.is_back else min(len(wanted), at + most)
+        assert found.ordinals == wanted[start:end]
+        further, is_over = (found.before, start == 0) if place.is_back else (found.behind, end == len(wanted))
+        assert (further is None) is is_over
+        back = [found.before] * (start > 0)
+        on = [found.behind] * (end < len(wanted))
+        place = draw.choice([KeysetPlace(), KeysetPlace(None, True), *back * 3, *on * 3])
+        assert place is not None
+        at = len(wanted) if place.is_back else 0
+        if place.behind is not None:
+            at = wanted.index(place.behind) + (not place.is_back)
+    if ahead == 2_000 and sort.strip("-") not in ("", "interview.ordinal"):
+        assert reads.ranges <= 10, "once through the file, seven rows at a time, and not for each page"
+
+
+def test_long_keys_are_not_kept_for_pages_that_nobody_asked_for(
+    path: Path, file: SharedFile, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(keyset_search, "_MOST_LETTERS", 3)
+    wanted, kept, place = expected(path, "", "-text"), KeptOrder(), KeysetPlace()
+    for start in range(0, len(wanted), 6):
+        found = find_interviews(view_of(file, "", "-text").opened(), place, 6, unlimited(), kept=kept)
+        assert found.ordinals == wanted[start : start + 6]
+        if start == 0:
+            assert kept.next_of(None, 6, is_back=False) is not None
+            assert kept.next_of(None, 20, is_back=False) is None
+        place = found.behind or place
+
+
+def test_what_is_kept_is_of_the_file_as_it_is(tmp_path: Path):
+    path, orders = tmp_path / "a.run", KeptOrders()
+    path.write_bytes(b"one")
+    first = orders.of(path, "sort")
+    assert orders.of(path, "sort") is first
+    assert orders.of(path, "other") is not first
+    path.with_name("a.run-wal").write_bytes(b"more")
+    assert orders.of(path, "sort") is not first
+    for number in range(100):
+        orders.of(path, number)
+    assert len(orders._orders) <= 4
+
+
+@pytest.mark.parametrize("keeps", [False, True])
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("condition", FILTERS)
-def test_a_search_that_runs_out_of_time_goes_on_where_it_was(path: Path, file: SharedFile, condition: str, sort: str):
+def test_a_search_that_runs_out_of_time_goes_on_where_it_was(
+    path: Path, file: SharedFile, condition: str, sort: str, keeps: bool
+):
     view, wanted = view_of(file, condition, sort), expected(path, condition, sort)
     is_sorted = sort not in ("", "interview.ordinal", "-interview.ordinal")
     for is_back in (False, True):
         place: KeysetPlace | None = KeysetPlace(None, is_back)
-        seen, interruptions = [], 0
+        seen, interruptions, kept = [], 0, KeptOrder() if keeps else None
         while place is not None:
-            found = find_interviews(view.opened(), place, 6, soon_over())
+            found = find_interviews(view.opened(), place, 6, soon_over(), kept=kept)
             interruptions += found.read_to is not None
             if not is_sorted or found.read_to is None:
                 seen = found.ordinals + seen if is_back else seen + found.ordinals

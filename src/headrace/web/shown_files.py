@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace.errors import InvalidInput
 from headrace.results.plots.kept_counts import KeptCounts
+from headrace.results.reading.kept_orders import KeptOrders
 from headrace.store.engine_file.engine_overview import is_engine_file
 from headrace.web.kept_lines import KeptLines
 from headrace.web.run_paces import RunPaces
@@ -51,8 +52,8 @@ class NotShown(InvalidInput):
 
 
 class ShownFiles:
-    """`places` are files and directories; what is in a directory is looked up anew each time. `paces`, `lines` and
-    `counts` are kept for files that are looked at again.
+    """`places` are files and directories; what is in a directory is looked up anew each time. `paces`, `lines`,
+    `counts` and `orders` are kept for files that are looked at again.
     """
 
     def __init__(self, places: list[Path]) -> None:
@@ -61,6 +62,7 @@ class ShownFiles:
         self.paces = RunPaces()
         self.lines: KeptLines[Any] = KeptLines()
         self.counts = KeptCounts()
+        self.orders = KeptOrders()
 
     def latest(self) -> tuple[list[ShownFile], bool]:
         """The files, those that changed last first; and whether there are more than `MOST_FILES`."""

@@ -24,7 +24,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
@@ -35,15 +34,13 @@ from headrace.results.plots.range_counting import count_range
 from headrace.results.reading.file_view import FileView, SharedFile
 from headrace.store.contents import one_value
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.range_digests import RangeMark, made_at, range_mark
+from headrace.store.run_file.range_digests import FileState, RangeMark, file_state, made_at, range_mark
 
 _SMALLEST_RANGE = 8_192
 _MOST_RANGES = 1_024
 _MOST_FILES, _MOST_COLUMNS = 4, 48
 _MOST_GROUPS = 5
 _LOOK_EVERY_S, _LONGEST_STEP_S = 1.0, 1.0
-
-FileState: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class AskedPicture(msgspec.Struct, frozen=True):
@@ -144,7 +141,7 @@ class _KeptFile:
     def _follow(self, part: FileView) -> None:
         """Find what may have changed since the last look."""
         path = part.file.reader.path
-        state = _state_of(path)  # before the read: what is committed meanwhile is seen by the next look
+        state = file_state(path)  # before the read: what is committed meanwhile is seen by the next look
         if state == self._state:
             return
         with part.file.reader.snapshot(part.opened().clock()) as connection:
@@ -222,16 +219,3 @@ def _holds_what_it_held(part: FileView, column: KeptColumn) -> bool:
     counted, split = column.counted, column.split
     columns = [counted.column] if split is None else [counted.column, split.column]
     return part.file.kept_kinds(columns) == [counted.kinds, *([] if split is None else [split.kinds])]
-
-
-def _state_of(path: Path) -> FileState:
-    """What changes whenever something is committed: the sizes and times of the file and its log."""
-    found: list[tuple[int, int, int, int] | None] = []
-    for each in (path, path.with_name(path.name + "-wal")):
-        try:
-            status = each.stat()
-        except OSError:
-            found.append(None)
-        else:
-            found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(found)

@@ -7,7 +7,8 @@ not cover: connections (reader), the meaning of filters and rows (results).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -282,18 +283,30 @@ class KeysetOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def first_in_order(
-    connection: apsw.Connection, row_set: RowSet, conditions: list[Sql], order: KeysetOrder, limit: int
+    connection: apsw.Connection,
+    row_set: RowSet,
+    conditions: list[Sql],
+    order: KeysetOrder,
+    limit: int,
+    is_enough: Callable[[int, int], bool],
 ) -> list[tuple[int, SqlValue]]:
-    """The first ordinals in an order, with their keys."""
+    """The first ordinals in an order, with their keys: fewer than `limit` where so many rows, with so many letters in
+    their keys, are enough.
+    """
     condition = " AND ".join(each.text for each in conditions)
     sql = (
         f"SELECT i.ordinal, {order.key.text} FROM {row_set.tables}{_LISTS} WHERE {condition}"
         f" ORDER BY {order.terms} LIMIT ?"
     )
     values = [value for each in conditions for value in each.parameters]
-    found: list[Any] = connection.execute(
-        sql, (*order.key.parameters, *values, *order.key.parameters, limit)
-    ).fetchall()
+    found: list[tuple[int, SqlValue]] = []
+    letters = 0
+    with closing(connection.execute(sql, (*order.key.parameters, *values, *order.key.parameters, limit))) as cursor:
+        for ordinal, key in cursor:
+            found.append((ordinal, key))
+            letters += len(key) if isinstance(key, (str, bytes)) else 0
+            if is_enough(len(found), letters):
+                break
     return found
 
 

@@ -7,6 +7,7 @@ not cover: what is copied (results.export.parquet_parts).
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeAlias
 from zlib import crc32
 
@@ -18,8 +19,22 @@ from headrace.store.run_file.header import RunHeader
 
 RANGE_BITS = 16
 RangeDigest: TypeAlias = tuple[int, int]  # how many rows, and a sum of their checksums
+FileState: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def file_state(path: Path) -> FileState:
+    """What changes whenever something is committed: the sizes and times of the file and its log."""
+    found: list[tuple[int, int, int, int] | None] = []
+    for each in (path, path.with_name(path.name + "-wal")):
+        try:
+            status = each.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(found)
 
 
 def made_at(connection: apsw.Connection) -> float:

@@ -15,6 +15,7 @@ from headrace.errors import InvalidInput, QueryTimeout
 from headrace.plan.product import Coordinates, Plan
 from headrace.results.columns.result_column import STATUS
 from headrace.results.reading.file_view import FileView
+from headrace.results.reading.kept_orders import KeptOrder
 from headrace.results.reading.keyset_search import KeysetPlace, find_interviews
 from headrace.results.result import Result
 from headrace.store.queries.query_clock import QueryClock
@@ -25,7 +26,7 @@ from headrace.web.api.run_rows import RowsAsked
 from headrace.web.cells import cut_value
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.page_cursors import cursor_of
-from headrace.web.shown_files import NotShown, ShownFile, ShownFiles
+from headrace.web.shown_files import NotShown, ShownFiles
 from headrace.web.table_query import TableQuery
 
 _MOST_OTHERS, _MOST_FIELDS, _LONGEST_FIELD = 60, 500, 2_000
@@ -94,7 +95,7 @@ def _one_interview(files: ShownFiles, asked: InterviewAsked) -> OneInterview:
         scenario, scenario_is_cut = _fields(result.scenario)
         shown = conversation_of(view, result, with_text=asked.text)
         other = None if beside is None else conversation_of(view, beside, with_text=asked.text)
-    previous, following = _neighbours(file, asked)
+    previous, following = _neighbours(files, asked)
     return OneInterview(
         agent=agent,
         scenario=scenario,
@@ -156,18 +157,20 @@ def _places_beside(plan: Plan, ordinal: int) -> Iterator[tuple[int, Coordinates]
 # --- the table
 
 
-def _neighbours(file: ShownFile, asked: InterviewAsked) -> tuple[Neighbour | None, Neighbour | None]:
+def _neighbours(files: ShownFiles, asked: InterviewAsked) -> tuple[Neighbour | None, Neighbour | None]:
+    file = files.one(asked.run)
+    kept = files.orders.of(file.path, (asked.filter, asked.sort))
     with TableQuery(asked.filter, asked.sort).view(file) as view:
-        return _neighbour(view, asked, is_back=True), _neighbour(view, asked, is_back=False)
+        return _neighbour(view, asked, kept, is_back=True), _neighbour(view, asked, kept, is_back=False)
 
 
-def _neighbour(view: FileView, asked: InterviewAsked, *, is_back: bool) -> Neighbour | None:
+def _neighbour(view: FileView, asked: InterviewAsked, kept: KeptOrder, *, is_back: bool) -> Neighbour | None:
     place = KeysetPlace(asked.ordinal, is_back)
     rows = RowsAsked(asked.run, asked.filter, asked.sort).in_words
     is_next_row = not asked.filter.strip() and not asked.sort  # one look into an index: nothing to give up on
     clock = QueryClock(READ_TIMEOUT_S) if is_next_row else QueryClock(_NEIGHBOUR_S, _work_clock())
     try:
-        found = find_interviews(view.opened(), place, 1, clock, counts_file=False)
+        found = find_interviews(view.opened(), place, 1, clock, counts_file=False, kept=kept)
     except QueryTimeout:
         return Neighbour(None, cursor_of(place, rows))
     if found.read_to is None or (found.ordinals and not asked.sort):

@@ -87,10 +87,12 @@ class RowsPage(msgspec.Struct, frozen=True):
 
 def _table_rows(files: ShownFiles, asked: RowsAsked) -> RowsPage:
     place = place_at(asked.cursor, asked.in_words, KeysetPlace) if asked.cursor else KeysetPlace()
-    with asked.query.view(files.one(asked.run)) as view:
+    file = files.one(asked.run)
+    kept = files.orders.of(file.path, (asked.filter, asked.sort))
+    with asked.query.view(file) as view:
         catalog = view.catalog()
         columns, is_cut = asked.query.chosen(catalog)
-        found = find_interviews(view.opened(), place, asked.limit, QueryClock(_SEARCH_S))
+        found = find_interviews(view.opened(), place, asked.limit, QueryClock(_SEARCH_S), kept=kept)
         return RowsPage(
             columns=[catalog.shown(column) for column in columns],
             rows=_rows(view, found.ordinals, columns, asked),
