@@ -136,7 +136,7 @@ class _Export:
         return pictures, *self._rows(chosen, room, done)
 
     def _always(self) -> dict[str, Any]:
-        """What stands in the file whatever its size."""
+        """The parts that the exported file always has, whatever size it may have."""
         style = "\n".join([*map(_style_sheet, _STYLE_SHEETS), _PICTURE_STYLE])
         run: RunSummary = RUN_SUMMARY.call(self._files, OneRun(self._file.id))
         found = FAILURE_GROUPS.call(self._files, FailuresAsked(run.id, text=True))

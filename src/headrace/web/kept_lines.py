@@ -26,7 +26,7 @@ class KeptLines(Generic[Line]):
         return kept[1]
 
     def keep(self, path: Path, changed_at: float, line: Line) -> None:
-        """`changed_at` was read before the line was."""
+        """Keep a file's line. `changed_at` was read before the line was, so that a change meanwhile is seen."""
         if len(self._lines) >= _MOST_LINES:
             self._lines.clear()
         if writer_of(path) is None:

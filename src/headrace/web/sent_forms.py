@@ -23,7 +23,7 @@ class FormSentTwice(HeadraceError):
 
 
 def new_number() -> str:
-    """A number for a form that is shown."""
+    """A random number for a form that is shown: sent twice, the form is carried out once."""
     return secrets.token_hex(8)
 
 

@@ -28,7 +28,7 @@ def number(value: int) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """With as many places as a small amount needs."""
+    """Dollars as a text, with as many decimal places as a small amount needs."""
     return "unknown" if dollars is None else format_dollars(dollars)
 
 
@@ -46,7 +46,7 @@ def bytes_of(used: int, budget: int) -> str:
 
 
 def rate(per_s: float) -> str:
-    """A few interviews a minute are said as such."""
+    """Interviews a second as a text; where there are few, interviews a minute."""
     return f"{format_count(per_s)} a second" if per_s >= 1 or per_s == 0 else f"{format_count(per_s * 60)} a minute"
 
 

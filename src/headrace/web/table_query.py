@@ -57,7 +57,7 @@ class TableQuery(msgspec.Struct, frozen=True):
         return list(columns[:most]), len(columns) > most
 
     def every(self, catalog: Catalog) -> tuple[ResultColumn, ...]:
-        """The columns, however many."""
+        """All chosen columns, however many: for downloads."""
         named = _names_in(self.columns)
         return catalog.expand(named) if named else catalog.first
 

@@ -48,7 +48,7 @@ class SteeredRun(msgspec.Struct, frozen=True):
 
 
 class Sending(msgspec.Struct, frozen=True):
-    """`message` is JSON."""
+    """A message to an agent run, which gets what `message` holds as JSON."""
 
     engine: str
     number: RunNumber

@@ -50,7 +50,7 @@ class RowsAsked(msgspec.Struct, frozen=True):
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What a cursor belongs to."""
+        """The file, filter and order that a cursor of this table belongs to: with others it is refused."""
         return ("rows", self.run, self.filter, self.sort)
 
 

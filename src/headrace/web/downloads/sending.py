@@ -39,7 +39,7 @@ def is_download(path: str) -> bool:
 
 
 class Downloads:
-    """At most a few at once."""
+    """Sends at most four downloads at once, read by two threads; another one is refused."""
 
     def __init__(self, files: ShownFiles) -> None:
         self._files = files
