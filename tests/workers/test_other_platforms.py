@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from headrace.workers import pool as worker_pool
+from headrace.workers import local_warden
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import DeathKind
 from tests.workers import entries
@@ -85,7 +85,7 @@ def test_everything_imports_where_there_are_no_process_limits():
 
 async def test_without_proc_workers_are_started_anew_and_watched_by_psutil(monkeypatch):
     pytest.importorskip("psutil")
-    monkeypatch.setattr(worker_pool, "_PROGRAM", WITHOUT_PROC + worker_pool._PROGRAM)
+    monkeypatch.setattr(local_warden, "_PROGRAM", WITHOUT_PROC + local_warden._PROGRAM)
     told: list[int] = []
     options = PoolOptions(forks=False, hang_s=0.5)
     async with WorkerPool(options, on_reading=lambda worker, used_bytes: told.append(used_bytes)) as pool:
@@ -105,7 +105,7 @@ async def test_without_proc_workers_are_started_anew_and_watched_by_psutil(monke
 
 async def test_without_proc_what_a_worker_started_ends_with_it_and_a_limit_is_not_taken_back_below_use(monkeypatch):
     pytest.importorskip("psutil")
-    monkeypatch.setattr(worker_pool, "_PROGRAM", WITHOUT_PROC + worker_pool._PROGRAM)
+    monkeypatch.setattr(local_warden, "_PROGRAM", WITHOUT_PROC + local_warden._PROGRAM)
     async with WorkerPool(PoolOptions(forks=False)) as pool:
         worker, said = await pool.worker(LIMIT), list[bytes]()
         await run_task(worker, entries.leave_a_child, b"", said.append)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections import deque
 from typing import TypeAlias
 
-from headrace.workers.channel import Channel
 from headrace.workers.limited_process import LimitedProcess, ToWardenNow
+from headrace.workers.local_warden import Connect
 from headrace.workers.wire import (
     Death,
     DeathKind,
@@ -35,13 +34,13 @@ _DEATH_FOLLOWS_S = 0.1
 class Worker(LimitedProcess):
     """`is_spoiled` means that it must not be given another task."""
 
-    def __init__(self, id: int, limit_bytes: int, connection: socket.socket, order: ToWardenNow) -> None:
+    def __init__(self, id: int, limit_bytes: int, connect: Connect, order: ToWardenNow) -> None:
         super().__init__(id, limit_bytes, order)
         self.tasks = 0
         self.is_spoiled = False
         self._messages: deque[FromWorker] = deque()  # bounded: the channel pauses
         self._changed = asyncio.Event()
-        self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
+        self.channel = connect(FromWorker, self._arrived, self._closed)
 
     def start(self, entry: FunctionReference, payload: bytes = b"") -> None:
         """Give it its next task."""

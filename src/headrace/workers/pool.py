@@ -9,14 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,13 +18,12 @@ from typing import Self
 import msgspec
 
 from headrace.errors import HeadraceError, OptionError
-from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
-from headrace.workers.channel import Channel
+from headrace.memory.measure.os_limits import ON_LINUX
 from headrace.workers.functions import has_imported_script, script_starts_again
 from headrace.workers.handle import Worker
 from headrace.workers.limit_mechanisms import can_isolate, enforcement_layers
 from headrace.workers.limited_process import LimitedProcess
-from headrace.workers.warden.standby import continue_if_stopped
+from headrace.workers.local_warden import LocalWarden, WardenLost, WardenPlace
 from headrace.workers.wire import (
     Death,
     DeathKind,
@@ -48,15 +41,7 @@ from headrace.workers.wire import (
     WorkerStarted,
 )
 
-_ROOT = str(Path(__file__).parents[2])
-# The standby is left behind first: it stays as small as it is by then.
-_PROGRAM = """import sys; sys.path.append(sys.argv[1])
-from headrace.workers.warden.standby import fork_warden; liveness = fork_warden(int(sys.argv[2]))
-from headrace.workers.warden.warden import main; main(int(sys.argv[2]), liveness)"""
 _log = logging.getLogger("headrace")
-_END_WITHIN_S = 3.0
-_LOOK_AGAIN_S = 0.005
-_GUARD_EVERY_S = 1.0
 _NEARLY = 0.95
 
 
@@ -82,7 +67,8 @@ class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class WorkerPool:
     """`on_reading` gets (worker, bytes) as the warden reads them, where they changed: about five times a second, and
-    up to fifty from 80 % of a worker's limit on. `on_stuck` gets the warden's report of a loop that is stuck.
+    up to fifty from 80 % of a worker's limit on. `on_stuck` gets the warden's report of a loop that is stuck. `place`
+    is where the warden and its workers are, by default on this host.
     """
 
     def __init__(
@@ -91,9 +77,11 @@ class WorkerPool:
         *,
         on_reading: Callable[[int, int], None] | None = None,
         on_stuck: Callable[[Stuck], None] | None = None,
+        place: WardenPlace | None = None,
     ) -> None:
-        if not can_isolate():
+        if place is None and not can_isolate():
             raise OptionError(f"Workers cannot have processes of their own on {sys.platform}.", fix="Run inline.")
+        self._place = place or LocalWarden()
         self._options = options or PoolOptions()
         self._on_reading = on_reading
         self._on_stuck = on_stuck
@@ -107,9 +95,6 @@ class WorkerPool:
         self.halts = 0  # of the warden or its standby, by signals from elsewhere
         self._halts_of_this = 0
         self._number = 0
-        self._control: Channel | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._warden_pid: int | None = None
         self._ready: asyncio.Future[Ready] | None = None
         self._lock = asyncio.Lock()
         self.layers: list[tuple[str, str]] = enforcement_layers()
@@ -140,12 +125,17 @@ class WorkerPool:
 
     @property
     def warden_pid(self) -> int | None:
-        return self._warden_pid if self._process is not None else None
+        return self._place.pid
+
+    @property
+    def lost(self) -> str | None:
+        """Why the warden's host is gone for good, None while it is there."""
+        return self._place.lost
 
     async def start(self) -> None:
         """Do this before any database is opened: what the warden inherits, every worker does."""
         async with self._lock:
-            if self._control is not None and self._control.is_open:
+            if self._place.is_open:
                 return
             await self._end_warden()
             if has_imported_script():
@@ -183,11 +173,11 @@ class WorkerPool:
     def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> LimitedProcess:
         """A program that is not Python; `order.worker` comes from `next_number`."""
         program = LimitedProcess(order.worker, order.limit_bytes, self.order)
-        if self._control is None or not self._control.is_open:
+        if not self._place.is_open:
             program.has_ended(Death(order.worker, DeathKind.WARDEN_ENDED, reason="the warden has ended"))
             return program
         self._programs[order.worker] = program
-        self._control.send(order, streams)
+        self._place.spawn(order, streams)
         return program
 
     def next_number(self) -> int:
@@ -195,8 +185,7 @@ class WorkerPool:
         return self._number
 
     def order(self, order: SetLimit | KillWorker) -> None:
-        if self._control is not None:
-            self._control.send(order)
+        self._place.order(order)
 
     async def close(self) -> None:
         """End the warden, and with it all workers and their children."""
@@ -204,17 +193,9 @@ class WorkerPool:
             await self._end_warden()
 
     async def _launch(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self._process = _started(theirs)
-            except BaseException:
-                ours.close()
-                raise
         self._ready = asyncio.get_running_loop().create_future()
         self._halts_of_this = 0
-        self._control = Channel(ours, FromWarden, self._take_report, self._warden_ended)
-        self._control.send(self._setup())
+        await self._place.start(self._setup(), self._take_report, self._warden_ended)
         try:
             ready = await asyncio.wait_for(asyncio.shield(self._ready), self._options.start_within_s)
         except TimeoutError:
@@ -226,14 +207,8 @@ class WorkerPool:
         except BaseException:
             await self._end_warden()
             raise
-        self._warden_pid, self.layers, self.not_preloaded = ready.pid, ready.layers, ready.not_preloaded
-        self._guard_standby(self._process)
-
-    def _guard_standby(self, process: subprocess.Popen[bytes]) -> None:
-        """Warden and standby continue each other, and both may be stopped: the standby goes on first."""
-        if ON_LINUX and self._process is process:
-            continue_if_stopped(process.pid)
-            asyncio.get_running_loop().call_later(_GUARD_EVERY_S, self._guard_standby, process)
+        self.layers, self.not_preloaded = ready.layers, ready.not_preloaded
+        self._place.started(ready.pid)
 
     def _setup(self) -> Setup:
         options = self._options
@@ -251,13 +226,10 @@ class WorkerPool:
 
     async def _new_worker(self, limit_bytes: int) -> Worker:
         await self.start()
-        ours, theirs = socket.socketpair()
-        worker = Worker(self.next_number(), limit_bytes, ours, self.order)
+        number = self.next_number()
+        worker = Worker(number, limit_bytes, self._place.fork(ForkWorker(number, limit_bytes)), self.order)
         started = self._starting[worker.id] = asyncio.get_running_loop().create_future()
         self._workers[worker.id] = worker
-        assert self._control is not None
-        with theirs:
-            self._control.send(ForkWorker(worker.id, limit_bytes), [theirs.fileno()])
         try:
             await started
         except asyncio.CancelledError:
@@ -341,22 +313,18 @@ class WorkerPool:
         """Workers end with the warden; what they started does not, and is ended here."""
         if self._halts_of_this:
             reason = f"{reason}, after it was stopped by signals {self._halts_of_this} times"
-        for pid in self._pids.values():
-            with suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
+        self._place.end_orphans(self._pids.values())
         for number in [*self._workers, *self._programs]:
             self._has_ended(Death(number, DeathKind.WARDEN_ENDED, reason=f"the warden has ended: {reason}"))
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(
                 HeadraceError("The process that starts workers has ended at its start.", fix="It says why on stderr.")
+                if self.lost is None
+                else WardenLost(self.lost)
             )
 
     async def _end_warden(self) -> None:
-        if self._control is not None:
-            self._control.close()
-        process, self._process = self._process, None
-        if process is not None:
-            await _reaped(process, self._warden_pid)
+        await self._place.end()
         for number in [*self._workers, *self._programs]:
             self._has_ended(Death(number, DeathKind.WARDEN_ENDED, reason="the pool was closed"))
         self._idle.clear()
@@ -365,25 +333,3 @@ class WorkerPool:
 def _resolve(waited: asyncio.Future[None] | None) -> None:
     if waited is not None and not waited.done():  # the caller may have been cancelled
         waited.set_result(None)
-
-
-def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", _PROGRAM, _ROOT, str(connection.fileno())],
-        stdin=subprocess.DEVNULL,
-        pass_fds=[connection.fileno()],
-        env={**os.environ, **ENVIRONMENT},
-        start_new_session=True,  # Ctrl-C is for the controller, which decides what becomes of work in flight
-    )
-
-
-async def _reaped(process: subprocess.Popen[bytes], warden: int | None) -> None:
-    """`process` is the warden, or its standby, which ends what a killed warden leaves: that one is killed last."""
-    not_yet = [warden or process.pid, process.pid]
-    give_up_at = time.monotonic() + _END_WITHIN_S
-    while process.poll() is None:
-        if not_yet and time.monotonic() > give_up_at:  # somebody has stopped it
-            with suppress(OSError):
-                os.kill(not_yet.pop(0), signal.SIGKILL)
-            give_up_at += _END_WITHIN_S
-        await asyncio.sleep(_LOOK_AGAIN_S)

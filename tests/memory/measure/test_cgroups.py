@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.memory.measure.cgroups import MemoryGroups, join
-from headrace.workers import pool as worker_pool
+from headrace.workers import local_warden
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import DeathKind
 from tests.workers import entries
@@ -98,7 +98,7 @@ from headrace.memory.measure.cgroups import MemoryGroups
 MemoryGroups.found = classmethod(lambda cls: cls(pathlib.Path({str(parent)!r})))
 pathlib.Path.rmdir = lambda leaf: shutil.rmtree(leaf)  # a real group's files are no obstacle
 """
-    monkeypatch.setattr(worker_pool, "_PROGRAM", pretence + worker_pool._PROGRAM)
+    monkeypatch.setattr(local_warden, "_PROGRAM", pretence + local_warden._PROGRAM)
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         (leaf,) = parent.glob(f"headrace-{pool.warden_pid}-*")

@@ -57,7 +57,7 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
 
 
 async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatch):
-    monkeypatch.setattr("headrace.workers.pool._END_WITHIN_S", 0.3)
+    monkeypatch.setattr("headrace.workers.local_warden._END_WITHIN_S", 0.3)
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(run_task(worker, entries.wait))
