@@ -46,6 +46,7 @@ PUBLIC = [
     "QuestionRank",
     "QuestionTopK",
     "QuestionYesNo",
+    "Ray",
     "Result",
     "Results",
     "Scenario",

@@ -19,15 +19,21 @@ _LOOK_EVERY_S = 0.1
 
 
 class Tree:
-    """This process and its descendants, looked at from a thread."""
+    """This process, others and their descendants, looked at from a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *others: int) -> None:
+        self._roots = (os.getpid(), *others)
         self.peak_kb = 0
         self.cpu_s: dict[int, float] = {}  # the latest look at each
+        self._first_s: dict[int, float] = {}  # of those that were there before
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
     def __enter__(self) -> Self:
+        for root in self._roots:
+            for pid in _family(root):
+                self._look(pid)
+        self._first_s = dict(self.cpu_s)
         self._thread.start()
         return self
 
@@ -35,9 +41,13 @@ class Tree:
         self._is_over.set()
         self._thread.join()
 
+    def grown_s(self) -> dict[int, float]:
+        """The CPU of each since the beginning."""
+        return {pid: seconds - self._first_s.get(pid, 0.0) for pid, seconds in self.cpu_s.items()}
+
     def _watch(self) -> None:
         while not self._is_over.wait(_LOOK_EVERY_S):
-            self.peak_kb = max(self.peak_kb, sum(self._look(pid) for pid in _family(os.getpid())))
+            self.peak_kb = max(self.peak_kb, sum(self._look(pid) for root in self._roots for pid in _family(root)))
 
     def _look(self, pid: int) -> int:
         try:

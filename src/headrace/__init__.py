@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headrace.plan.job import Job, Jobs
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
     from headrace.priority import Priority
+    from headrace.ray_option import Ray
     from headrace.results.result import Result
     from headrace.results.results import Results
     from headrace.stand_ins import Cache, Coop, Dataset, Notebook
@@ -87,6 +88,7 @@ __all__ = [
     "QuestionRank",
     "QuestionTopK",
     "QuestionYesNo",
+    "Ray",
     "Result",
     "Results",
     "Scenario",
@@ -139,6 +141,7 @@ _HOMES = {
     "QuestionRank": "survey.questions.checkbox",
     "QuestionTopK": "survey.questions.checkbox",
     "QuestionYesNo": "survey.questions.choice",
+    "Ray": "ray_option",
     "Result": "results.result",
     "Results": "results.results",
     "Scenario": "survey.scenario",

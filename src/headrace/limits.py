@@ -19,6 +19,7 @@ from msgspec import structs
 from msgspec.structs import force_setattr
 
 from headrace.errors import OptionError, spelled
+from headrace.ray_option import Ray
 from headrace.units import NONE, parse_budget
 
 _CONCURRENCY = 200
@@ -277,7 +278,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `embed` keeps the contents of files in prompts in the run file. `view` starts a page beside the run.
     `keep` is None where the file's own stays in force; a new file keeps everything. `aggregate` and `group_by` are the
     totals that the file keeps beside or in place of its rows (results.totals), None for those that it has.
-    `telemetry` exports the run's spans and metrics by OpenTelemetry.
+    `telemetry` exports the run's spans and metrics by OpenTelemetry. `executor` is a cluster that conducts the
+    interviews: `memory` is then the budget of each of its nodes.
     """
 
     concurrency: int | Lifted | None = None
@@ -301,9 +303,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     group_by: str | tuple[str, ...] | None = None
     telemetry: bool = False
     view: bool = False
+    executor: Ray | None = None
 
     def __post_init__(self) -> None:
         self._check_kept()
+        self._check_executor()
         if type(self.workers) is int and self.workers == 0:
             force_setattr(self, "workers", NONE)
         for name, check in _BUDGET_CHECKS.items():
@@ -345,6 +349,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
                 fix='Write aggregate={"mean": "mean(answer.rating)"}, group_by="agent.city".',
             )
         force_setattr(self, "group_by", names)
+
+    def _check_executor(self) -> None:
+        if not isinstance(self.executor, Ray | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"executor={self.executor!r} is not known.", fix='Write executor=Ray("auto").')
+        if self.executor is not None and self.workers not in {None, 0, NONE}:
+            raise OptionError(
+                spelled("{workers} are processes of this machine, and a cluster has its own.", workers=self.workers),
+                fix="Write Ray(..., slots_per_node=4) for how many each node has.",
+            )
 
     def budgets(self, kept: Budgets) -> Budgets:
         """The budgets of this run: those given, and where none is given those that its file keeps."""

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from headrace import Model, QuestionFreeText, ScenarioList, Survey
+from headrace.cluster.node_states import NodeState
 from headrace.errors import Interrupted
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import MOST_REPLY_BYTES, StopRequest
@@ -259,7 +260,12 @@ def test_a_reply_about_a_thousand_endpoints_stays_small():
         )
         for number in range(1_000)
     ]  # fmt: skip
-    reply = state_reply(Run(), endpoints)
+    nodes = [
+        NodeState(name=long, slots=2**40, in_flight=2**40, used_bytes=2**40, budget_bytes=2**40, silent_s=0.1)
+        for _ in range(1_000)
+    ]
+    reply = state_reply(Run(), endpoints, nodes)
     assert len(encoded(reply)) < MOST_REPLY_BYTES
+    assert len(reply.nodes) + reply.nodes_left_out == 1_000
     assert reply.endpoints[0].state == "closed"
     assert len(reply.endpoints) + reply.left_out == 1_000

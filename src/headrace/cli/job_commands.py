@@ -99,7 +99,7 @@ def _run_options(flags: RunFlags) -> RunOptions:
     named = {name: value for name, value in asdict(flags).items() if name in RunOptions.__struct_fields__}
     named |= {"aggregate": _aggregate(flags.aggregate or []), "group_by": tuple(flags.group_by or ()) or None}
     progress_bar = "log" if flags.log else "lines" if flags.lines else True
-    return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar)
+    return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar, executor=flags.on)
 
 
 def _aggregate(written: list[str]) -> dict[str, str] | None:

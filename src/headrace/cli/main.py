@@ -45,11 +45,14 @@ def demo(
     run_demo(subject(), size, output)
 
 
-def doctor(json: Json = False) -> None:
+def doctor(
+    json: Json = False,
+    ray: Annotated[bool, typer.Option("--ray", help="Ask the nodes of the Ray cluster too, each for itself.")] = False,
+) -> None:
     """Say what is installed and which limits hold here."""
     from headrace.cli.doctor.report import show_report
 
-    if show_report(as_json=json):
+    if show_report(as_json=json, with_cluster=ray):
         raise typer.Exit(1)
 
 

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.cluster.node_states import NodeState
 from headrace.errors import BudgetSpent, OptionError, RunFileBusy, Spelled, spelled
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.permissions import Permissions
@@ -59,6 +60,10 @@ class SessionHost(Protocol):
     @property
     def priority(self) -> Priority: ...
 
+    def nodes(self) -> list[NodeState]:
+        """How the nodes of a cluster stand, where it runs on one."""
+        ...
+
     def check_wanted(self) -> None:
         """Raise where the run was stopped while its file is still being made; from any thread."""
         ...
@@ -91,8 +96,13 @@ class Session:
         self.options = options
         self.permissions = Permissions.of(job, self.path, options)
         self.permissions.check()  # before anything reads a key
-        self.workers = self.permissions.confirmed.workers if has_workers else 0
-        if self.workers:
+        self.cluster = options.executor
+        if self.cluster is not None and not has_workers:
+            raise OptionError(
+                "A survey in an engine runs where its engine does.", fix="Give executor= to the engine, or use job.run."
+            )
+        self.workers = self.permissions.confirmed.workers if has_workers and self.cluster is None else 0
+        if self.workers or self.cluster is not None:
             survey_workers_module().check_for_workers(job)
         for model in job.called_models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
@@ -157,7 +167,7 @@ class Session:
         endpoints = partial(host.limiters.shown, *self.job.called_models)
         outcome = RunOutcome.FAILED
         try:
-            async with host.running(run, file) as on_progress, steerable(self.path, run, endpoints):
+            async with host.running(run, file) as on_progress, steerable(self.path, run, endpoints, host.nodes):
                 with nullcontext() if self.job.is_test else rare_collections():
                     await run.run(on_progress)
             outcome = _outcome(run)
@@ -210,3 +220,10 @@ def survey_workers_module() -> Any:
     from headrace.interviews.workers import survey_workers
 
     return survey_workers
+
+
+def survey_nodes_module() -> Any:
+    """Loaded where a cluster is asked for."""
+    from headrace.interviews.workers import survey_nodes
+
+    return survey_nodes

@@ -11,20 +11,22 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace.cluster.node_states import NodeState
 from headrace.errors import HeadraceError, Interrupted
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.job_functions import functions_of
 from headrace.interviews.open_chunks import CommittedRow
 from headrace.interviews.run import SurveyRun
-from headrace.interviews.session import Session, survey_workers_module
+from headrace.interviews.session import Session, survey_nodes_module, survey_workers_module
 from headrace.limits import RunOptions
+from headrace.memory.budget import memory_limits
 from headrace.memory.governed import OwnMemory
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
@@ -42,6 +44,7 @@ from headrace.survey.known_services import SERVICES
 from headrace.threads.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from headrace.interviews.workers.survey_nodes import SurveyNodes
     from headrace.interviews.workers.survey_workers import SurveyWorkers
 
 
@@ -67,17 +70,23 @@ class StandaloneRun:
         deliver: Callable[[list[CommittedRow] | None], None] | None,
     ) -> None:
         self._session = Session(job, path, options, has_workers=True, is_heard=deliver is not None)
-        self.limits = self._session.permissions.memory_limits()
+        # On a cluster `memory` is a budget of each node: this process has its own.
+        self.limits = memory_limits(None) if self._is_on_cluster else self._session.permissions.memory_limits()
         self._deliver = deliver
         self._is_stopping = False
         self._early_stops = 0
         self._run: SurveyRun | None = None
         self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        has_network = not self._session.workers and all(model.service_name in SERVICES for model in job.called_models)
+        is_here = not self._session.workers and not self._is_on_cluster
+        has_network = is_here and all(model.service_name in SERVICES for model in job.called_models)
         self._thread = LoopThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._has_ended)
+
+    @property
+    def _is_on_cluster(self) -> bool:
+        return self._session.cluster is not None
 
     @property
     def is_running(self) -> bool:
@@ -141,19 +150,22 @@ class StandaloneRun:
             self._early_stops += 1
 
     async def _main(self) -> None:
-        session = self._session
-        if session.workers:
-            made = survey_workers_module().survey_workers(session.job, session.workers, self.limits)
-            async with made as workers:
-                await self._run_on(_OwnHost(self, session, self._deliver, workers))
-        else:
-            await self._run_on(_OwnHost(self, session, self._deliver, None))
+        async with self._workers() as workers:
+            host = _OwnHost(self, self._session, self._deliver, workers)
+            try:
+                await self._session.run(host)
+            finally:
+                host.limiters.close()
 
-    async def _run_on(self, host: _OwnHost) -> None:
-        try:
-            await self._session.run(host)
-        finally:
-            host.limiters.close()
+    def _workers(self) -> AbstractAsyncContextManager[SurveyWorkers | SurveyNodes | None]:
+        """The processes that conduct interviews, None for this one."""
+        session = self._session
+        if session.cluster is not None:
+            memory = session.permissions.budgets.memory
+            return survey_nodes_module().survey_nodes(session.job, session.cluster, memory, self.check_wanted)
+        if session.workers:
+            return survey_workers_module().survey_workers(session.job, session.workers, self.limits)
+        return nullcontext()
 
 
 class _OwnHost:
@@ -166,7 +178,7 @@ class _OwnHost:
         owner: StandaloneRun,
         session: Session,
         listener: Callable[[list[CommittedRow]], None] | None,
-        workers: SurveyWorkers | None,
+        workers: SurveyWorkers | SurveyNodes | None,
     ) -> None:
         self._session = session
         self._owner = owner
@@ -183,6 +195,9 @@ class _OwnHost:
             yield cache
         finally:
             await asyncio.to_thread(cache.close)
+
+    def nodes(self) -> list[NodeState]:
+        return self._workers.states() if self._workers is not None else []
 
     def executor(self, cache: ResponseCache | None) -> InterviewExecutor:
         if self._workers is not None:

@@ -42,7 +42,7 @@ class Key:
     def look_again(self) -> str | None:
         """The key as it is known now, after another look at its variable."""
         if self._variable is not None:
-            value, place = _looked_up(self._variable)
+            value, place = looked_up(self._variable)
             if value and value.strip() != self._value:
                 self.origin = f"{self._variable} in {place}"
                 self._value = _checked(value, self.origin)
@@ -74,7 +74,7 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
     name = parameters.get("api_key_env") or usual_env
     if name is None:
         return Key("no key was sent: name its variable with api_key_env if the service needs one", None)
-    value, place = _looked_up(name)
+    value, place = looked_up(name)
     if not value:
         raise ListError(
             f"Model {model!r} needs a key: {name} is neither in the environment nor in {Path('.env').resolve()}.",
@@ -86,7 +86,7 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
     return Key(f"{name} in {place}", _checked(value, f"{name} in {place}"), variable=name)
 
 
-def _looked_up(name: str) -> tuple[str | None, str]:
+def looked_up(name: str) -> tuple[str | None, str]:
     """A variable's value, and where it was found."""
     value = os.environ.get(name)
     return (value, "the environment") if value else (read_env_file(Path(".env"), name), ".env")

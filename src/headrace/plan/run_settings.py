@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from headrace.edsl_names import EdslParameters
 from headrace.limits import Lifted, ProgressBar, RunOptions
+from headrace.ray_option import Ray
 from headrace.stand_ins import Cache
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class RunSettings(EdslParameters, total=False):
     group_by: str | Sequence[str] | None
     telemetry: bool
     view: bool
+    executor: Ray | None
 
 
 def with_run_parameters(method: _Method) -> _Method:

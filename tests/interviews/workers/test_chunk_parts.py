@@ -115,6 +115,15 @@ def test_a_chunk_is_cut_where_its_rows_would_not_fit(most_bytes: int, groups: in
         assert part.as_chunk().agents.keys() == {interview.agent for interview in group}
 
 
+def test_an_interview_is_never_given_up_for_hosts_that_go():
+    in_flight = in_flight_of(1)
+    part = part_of(in_flight.chunk.interviews, in_flight)
+    for _ in range(50):
+        after = reassign(part, None, DeathCause.LOST, is_host_gone=True)
+        assert (after.trials, after.undone, after.kills) == ([], None, 0)
+        part = part_of(after.again, in_flight)
+
+
 def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
     in_flight = in_flight_of(2)
     part = part_of(in_flight.chunk.interviews, in_flight)
@@ -129,7 +138,7 @@ def test_what_a_lost_worker_had_is_given_out_again_in_the_next_epoch():
     chunks = ChunksInFlight(Outbox())
     in_flight = chunks.begin(in_flight_of(4).chunk)
     first = chunks.part(in_flight, in_flight.chunk.interviews)
-    assignment = Assignment([], chunks, 10**6, 10**6)
+    assignment = Assignment([], chunks)
     halves = list(assignment._followers(first, reassign(first, None, DeathCause.CRASHED)))
     (again,) = assignment._followers(halves[0], reassign(halves[0], None, DeathCause.LOST))
     assert [(part.id, part.epoch) for part in (first, *halves, again)] == [(1, 1), (1, 2), (2, 2), (1, 3)]

@@ -23,6 +23,7 @@ from msgspec import structs
 from headrace.agents.engine.engine_memory import EngineSurveyMemory
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyOpened, SurveyUsage
+from headrace.cluster.node_states import NodeState
 from headrace.display import counted
 from headrace.errors import EngineClosed, HeadraceError, OptionError, RunFileError
 from headrace.interviews.contract import InterviewExecutor
@@ -349,6 +350,9 @@ class _EngineHost:
         self.priority = priority
         self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure, surveys.read_memory)
         self.limiters = surveys.limiters
+
+    def nodes(self) -> list[NodeState]:
+        return []
 
     def check_wanted(self) -> None:
         if self._surveys.is_stopping:

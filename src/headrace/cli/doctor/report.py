@@ -15,9 +15,13 @@ from headrace.cli.doctor.diagnosis import Diagnosis, Health
 _MARGIN = max(len(state.value) for state in Health) + 3
 
 
-def show_report(*, as_json: bool) -> bool:
+def show_report(*, as_json: bool, with_cluster: bool = False) -> bool:
     """Prints the report; returns whether something is broken that Headrace needs."""
     report = _report()
+    if with_cluster:
+        from headrace.cli.doctor import cluster_nodes
+
+        report["Cluster"] = list(cluster_nodes.nodes())
     broken = [f for findings in report.values() for f in findings if f.state is Health.BROKEN]
     if as_json:
         print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))

@@ -130,6 +130,9 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
         yield _process_line(look.live)
         if notice := look.live.progress.notice:
             yield notice
+        yield from (node.in_words() for node in look.live.nodes)
+        if more := look.live.nodes_left_out:
+            yield f"and {counted(more, 'node')} more"
     elif look.holder is not None:
         yield f"running in process {look.holder}, which cannot be asked"
     if look.needed_keys:
@@ -194,6 +197,7 @@ def _live_facts(live: StateReply) -> dict[str, Any]:
         "in_flight": progress.in_flight,
         "memory_bytes": progress.memory_bytes,
         "budget_bytes": progress.budget_bytes,
+        "nodes": [structs.asdict(node) for node in live.nodes],
     }
 
 

@@ -27,6 +27,7 @@ from headrace.web.shown_texts import ShownFigure, age
 _LONGEST, _LONGEST_NEEDS = 60, 300
 _FEWEST_ROWS = 3  # of a memory line: with fewer, the levels cover it
 _MOST_IN_SLOTS, _MOST_HEARTBEATS = 8, 8
+_MOST_NODES, _LONGEST_NODE = 8, 160
 _COLUMNS = ("file", "state", "progress", "failed", "cost", "memory", "size", "changed")
 _SHORTEST = 8  # of a file's name
 _GAP = "  "
@@ -104,6 +105,8 @@ def _run_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     lines += _figures(run.figures, room)
     if run.live is not None and run.live.notice:
         lines.append(run.live.notice)
+    if run.live is not None:
+        lines += [showable(each.now, _LONGEST_NODE, "utf-8") for each in run.live.nodes[:_MOST_NODES]]
     for each in run.endpoints:
         calls = f"{each.calls:,} calls, {each.busy:,} told to wait, {each.failures:,} failed"
         lines.append(f"{each.model}: {calls}. {each.now}")

@@ -10,13 +10,14 @@ from typing import Annotated, TypeAlias, assert_never
 
 import msgspec
 
+from headrace.cluster.node_states import NodeState
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
 from headrace.survey.record import Cause
 
 MOST_REQUEST_BYTES = 1_000
-MOST_REPLY_BYTES = 64_000
+MOST_REPLY_BYTES = 80_000
 
 
 class StateRequest(msgspec.Struct, frozen=True, tag="state"):
@@ -101,8 +102,8 @@ def request_in_words(request: SteeringRequest) -> str:
 
 class StateReply(msgspec.Struct, frozen=True, tag="run"):
     """How the run stands after a request: its process, and the endpoints of its models, of which `left_out` did not
-    fit. `retried` is how many failed interviews it asks again because of the request, `to_ask_again` how many of those
-    have not ended yet, whichever request it was.
+    fit; likewise the `nodes` of a cluster. `retried` is how many failed interviews it asks again because of the
+    request, `to_ask_again` how many of those have not ended yet, whichever request it was.
     """
 
     pid: int
@@ -112,4 +113,6 @@ class StateReply(msgspec.Struct, frozen=True, tag="run"):
     retried: int = 0
     endpoints: tuple[ModelEndpoint, ...] = ()
     left_out: int = 0
+    nodes: tuple[NodeState, ...] = ()
+    nodes_left_out: int = 0
     to_ask_again: int = 0

@@ -17,6 +17,7 @@ from typing import assert_never
 import msgspec
 from msgspec import structs
 
+from headrace.cluster.node_states import NodeState
 from headrace.errors import NotSteerable
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.steering.messages import (
@@ -40,16 +41,20 @@ from headrace.store.holder_socket.socket_address import RefusalReply
 
 # So many letters of up to four bytes leave room in a reply.
 _MOST_ENDPOINTS, _MOST_LETTERS = 18, 200
+_MOST_NODES, _MOST_NODE_LETTERS = 30, 60
 
 _log = logging.getLogger("headrace")
 _requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(SteeringRequest)
 
 
 def steerable(
-    run_path: Path, run: SurveyRun, endpoints: Callable[[], list[ModelEndpoint]]
+    run_path: Path,
+    run: SurveyRun,
+    endpoints: Callable[[], list[ModelEndpoint]],
+    nodes: Callable[[], list[NodeState]],
 ) -> AbstractAsyncContextManager[None]:
-    """While the block runs, the run can be steered. `endpoints` gives those of its models. The caller holds the file's
-    lock.
+    """While the block runs, the run can be steered. `endpoints` gives those of its models, `nodes` those of a cluster.
+    The caller holds the file's lock.
     """
 
     async def answer(request: SteeringRequest) -> StateReply | RefusalReply:
@@ -59,7 +64,7 @@ def steerable(
             retried = _carry_out(request, run)
         except NotSteerable as error:
             return RefusalReply(error.message)
-        return state_reply(run, endpoints(), retried)
+        return state_reply(run, endpoints(), nodes(), retried)
 
     return answering(run_path, _requests, answer, MOST_REQUEST_BYTES)
 
@@ -90,7 +95,7 @@ def _carry_out(request: SteeringRequest, run: SurveyRun) -> int:
     return 0
 
 
-def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], retried: int = 0) -> StateReply:
+def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], nodes: list[NodeState], retried: int = 0) -> StateReply:
     """How a run of this process stands, in a reply that is not too long."""
     # Those that keep a run waiting first: where there are too many, the others are left out.
     shown = sorted(endpoints, key=lambda each: each.state == "open")[:_MOST_ENDPOINTS]
@@ -103,6 +108,8 @@ def state_reply(run: SurveyRun, endpoints: list[ModelEndpoint], retried: int = 0
         retried=retried,
         endpoints=tuple(structs.replace(each, **_cut_texts(each)) for each in shown),
         left_out=len(endpoints) - len(shown),
+        nodes=tuple(structs.replace(each, name=each.name[:_MOST_NODE_LETTERS]) for each in nodes[:_MOST_NODES]),
+        nodes_left_out=len(nodes[_MOST_NODES:]),
         to_ask_again=run.to_ask_again,
     )
 

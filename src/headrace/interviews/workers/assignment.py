@@ -30,21 +30,21 @@ from headrace.workers.deaths import DeathCause, death_cause, may_need_more_memor
 from headrace.workers.handle import TaskEnd
 from headrace.workers.wire import Death, TaskOutOfMemory
 
-MOST_WAITING = 10  # chunks that no worker has taken yet
+_LEAST_WAITING = 10  # chunks that may be on their way to workers
+_WAITING_FOR_EACH = 3
+_ROWS_PART = 8  # of a worker's memory, the part that rows of agents and scenarios may take
 _MOST_TOO_LARGE = 2  # interviews that did not fit into all the memory there is, once any did
 _ROWS_FOR_ANOTHER = 10
 
 
 class Assignment:
-    """Rows of agents and scenarios may take `most_slot_bytes` in a worker. `all_bytes` is what all workers may use
-    together: an interview that needs more than one worker's part has the first slot to itself, with all of it.
+    """An interview that needs more than one worker's part of its host's memory has the first slot to itself, with all
+    that the workers of that host may use together.
     """
 
-    def __init__(self, slots: list[WorkerSlot], chunks: ChunksInFlight, most_slot_bytes: int, all_bytes: int) -> None:
+    def __init__(self, slots: list[WorkerSlot], chunks: ChunksInFlight) -> None:
         self._slots = slots
         self._chunks = chunks
-        self._most_slot_bytes = most_slot_bytes
-        self._all_bytes = all_bytes
         self._waiting: deque[ChunkPart] = deque()
         self._trials: deque[ChunkPart] = deque()
         self._last: deque[ChunkPart] = deque()
@@ -57,18 +57,37 @@ class Assignment:
 
     async def start(self, in_flight: ChunkInFlight) -> None:
         """Returns when its parts are with workers that keep up."""
-        for group in portions(in_flight.chunk, min(MOST_PART_BYTES, self._most_slot_bytes)):
+        for group in portions(in_flight.chunk, min([MOST_PART_BYTES, *map(_most_row_bytes, self._slots)])):
             self._waiting.append(self._chunks.part(in_flight, group))
         self.assign()
-        while not self._is_over and (self._waiting or self._not_taken() > MOST_WAITING):
+        while not self._is_over and (self._waiting or self._not_taken() > self.most_waiting):
             self._room.clear()
             await self._room.wait()
 
+    @property
+    def most_waiting(self) -> int:
+        """How many chunks may be on their way to workers."""
+        return max(_LEAST_WAITING, _WAITING_FOR_EACH * len(self._slots))
+
+    def joined(self, slot: WorkerSlot) -> None:
+        """There is one more slot."""
+        self._slots.append(slot)
+        if self._is_alone:
+            self._be_alone(True)
+
+    def left(self, slot: WorkerSlot, ending: TaskEnd) -> None:
+        """The slot's host is gone, and what its worker had is given out again."""
+        self._slots.remove(slot)
+        if self._is_alone and self._slots:
+            self._be_alone(True)
+        self.again(slot, ending)
+
     def assign(self) -> None:
         if self._last and not self._is_alone:
-            if any(slot.parts for slot in self._slots):
+            if not self._slots or any(slot.parts for slot in self._slots):
                 return  # they end first, and nothing else starts
             self._be_alone(True)
+        self._have_one_on_trial()
         for slot in self._slots:
             if slot.is_on_trial and not slot.parts and not slot.is_asleep:
                 self._give_trial(slot)
@@ -97,13 +116,14 @@ class Assignment:
         """Give the interviews of a dead worker out again: those that may have killed it one by one in the end."""
         lost, slot.parts = slot.parts, {}
         cause = death_cause(ending) if slot.opened.is_set() else DeathCause.LOST
-        may_need_more = may_need_more_memory(ending) and slot.limit_bytes < self._all_bytes
+        may_need_more = may_need_more_memory(ending) and slot.limit_bytes < slot.place.all_bytes
         paid_at = self._tell_spent(slot, list(lost.values()))
         for part in lost.values():
             in_flight = part.in_flight
             if in_flight.signal is None:
-                after = reassign(part, slot.suspect, cause, may_need_more=may_need_more)
-                self._set_aside(in_flight, after, ending)
+                is_gone = slot not in self._slots
+                after = reassign(part, slot.suspect, cause, may_need_more=may_need_more, is_host_gone=is_gone)
+                self._set_aside(slot, in_flight, after, ending)
                 for follower in self._followers(part, after):
                     self._queue(follower, paid_at)
             self._chunks.part_over(in_flight)
@@ -152,22 +172,22 @@ class Assignment:
         usage = slot.charges.take([ordinal for part in lost for ordinal in part.left])
         return self._chunks.spent(lost[0].in_flight, usage, slot.unanswered)
 
-    def _set_aside(self, in_flight: ChunkInFlight, after: Reassignment, ending: TaskEnd) -> None:
+    def _set_aside(self, slot: WorkerSlot, in_flight: ChunkInFlight, after: Reassignment, ending: TaskEnd) -> None:
         if after.undone is not None:
             in_flight.undone = f"{death_in_words(ending)}, from outside, again and again"
         if after.failed is not None:
             if may_need_more_memory(ending):
-                self._check_budget(ending)
+                self._check_budget(slot.place.all_bytes, ending)
             self._chunks.fail(in_flight, after.failed, failure_cause(ending), death_in_words(ending))
 
-    def _check_budget(self, ending: TaskEnd) -> None:
+    def _check_budget(self, all_bytes: int, ending: TaskEnd) -> None:
         """A few interviews may need too much. Where the first does, or many do, the budget is too small."""
         self._too_large += 1
         if self._too_large > (_MOST_TOO_LARGE + self._rows // _ROWS_FOR_ANOTHER if self._rows else 0):
             raise BudgetTooSmall(
-                f"Interviews end their workers, each alone with all the {format_bytes(self._all_bytes)} that workers"
+                f"Interviews end their workers, each alone with all the {format_bytes(all_bytes)} that workers"
                 f" may use: {death_in_words(ending)}.",
-                budget_bytes=self._all_bytes,
+                budget_bytes=all_bytes,
                 used_bytes=_peak_bytes(ending),
                 fix=spelled(
                     "Give a larger {memory}, or run without {workers}. Everything journaled is safe.",
@@ -198,15 +218,28 @@ class Assignment:
             (self._last if part.is_last else self._trials if part.is_trial else self._waiting).append(part)
 
     def _be_alone(self, is_alone: bool) -> None:
-        """One worker with all the memory, or each slot's with its part."""
+        """One worker with all the memory of its host, or each slot's with its part."""
         self._is_alone = is_alone
+        if not self._slots:
+            return  # their hosts are gone; the next that joins is the first
         first, *others = self._slots
         for slot in others:
-            slot.sleep(is_alone)
+            if slot.is_asleep is not is_alone:
+                slot.sleep(is_alone)
         first.is_on_trial = True
-        first.restart(self._all_bytes if is_alone else self._all_bytes // len(self._slots))
+        limit_bytes = first.place.all_bytes if is_alone else first.place.limit_bytes
+        if first.limit_bytes != limit_bytes:
+            first.restart(limit_bytes)
+        if first.is_asleep:
+            first.sleep(False)
 
     # Giving.
+
+    def _have_one_on_trial(self) -> None:
+        """Those that were are gone with their hosts: the least busy takes over what is to be tried alone."""
+        is_wanted = self._trials and self._slots and not self._is_alone
+        if is_wanted and not any(slot.is_on_trial for slot in self._slots):
+            min(self._slots, key=_load).is_on_trial = True
 
     def _give_trial(self, slot: WorkerSlot) -> None:
         line = self._last or self._trials
@@ -218,9 +251,12 @@ class Assignment:
 
     def _slot_for(self, part: ChunkPart) -> WorkerSlot | None:
         """The least busy that has room: what waits in a worker takes of the memory that its interviews need."""
-        room_bytes = self._most_slot_bytes - part.row_bytes
         slots = [slot for slot in self._slots if not (slot.is_on_trial or slot.is_asleep or slot.is_resting)]
-        return min((slot for slot in slots if not slot.parts or slot.row_bytes <= room_bytes), key=_load, default=None)
+        return min(
+            (slot for slot in slots if not slot.parts or slot.row_bytes + part.row_bytes <= _most_row_bytes(slot)),
+            key=_load,
+            default=None,
+        )
 
     def _give(self, slot: WorkerSlot, part: ChunkPart) -> None:
         if part.row_bytes <= MOST_PART_BYTES:
@@ -243,6 +279,10 @@ class Assignment:
 
 def _load(slot: WorkerSlot) -> int:
     return slot.load
+
+
+def _most_row_bytes(slot: WorkerSlot) -> int:
+    return slot.place.limit_bytes // _ROWS_PART
 
 
 def _peak_bytes(ending: TaskEnd) -> int:

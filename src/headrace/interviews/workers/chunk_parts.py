@@ -132,13 +132,22 @@ class Reassignment:
             yield [self.last], True, True
 
 
-def reassign(part: ChunkPart, suspect: int | None, cause: DeathCause, *, may_need_more: bool = False) -> Reassignment:
-    """`suspect` is the interview that the worker named. `may_need_more` where there is more memory, and it may help."""
+def reassign(
+    part: ChunkPart,
+    suspect: int | None,
+    cause: DeathCause,
+    *,
+    may_need_more: bool = False,
+    is_host_gone: bool = False,
+) -> Reassignment:
+    """`suspect` is the interview that the worker named. `may_need_more` where there is more memory, and it may help.
+    A worker whose host is gone was not killed for anything in it: that counts against no interview, however often.
+    """
     lost = list(part.left.values())
     if not lost:
         return Reassignment()
     if cause is DeathCause.LOST:
-        return _after_kill(part, lost)
+        return _after_kill(part, lost, part.kills + (len(lost) == part.count and not is_host_gone))
     if part.is_trial and part.is_single:
         return Reassignment(last=lost[0]) if may_need_more and not part.is_last else Reassignment(failed=lost[0])
     if suspect is not None:
@@ -149,8 +158,7 @@ def reassign(part: ChunkPart, suspect: int | None, cause: DeathCause, *, may_nee
     return Reassignment(trials=_halves(lost))
 
 
-def _after_kill(part: ChunkPart, lost: list[Interview]) -> Reassignment:
-    kills = part.kills + (len(lost) == part.count)
+def _after_kill(part: ChunkPart, lost: list[Interview], kills: int) -> Reassignment:
     if kills >= _MOST_KILLS and len(lost) == 1:
         return Reassignment(undone=lost[0])
     if part.is_last:

@@ -12,16 +12,18 @@ merging events (outbox), one worker (interviews.workers.worker_slot), its inside
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from functools import partial
+from typing import Any
 
 from headrace.errors import HeadraceError, spelled
 from headrace.executor import Batch, Signal
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Observed, Rows, Spec
-from headrace.interviews.workers.assignment import MOST_WAITING, Assignment
+from headrace.interviews.workers.assignment import Assignment
 from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
 from headrace.interviews.workers.interview_deaths import death_in_words
 from headrace.interviews.workers.interview_wire import ChunkTaken, Opening, RowTooLarge
+from headrace.interviews.workers.worker_place import WorkerPlace
 from headrace.interviews.workers.worker_slot import SlotMessage, WorkerSlot
 from headrace.models.address_list import AddressList, AddressListener
 from headrace.models.limiter import EndpointState, Limiter
@@ -35,11 +37,10 @@ from headrace.units import format_bytes
 from headrace.workers.deaths import DeathCause, death_cause
 from headrace.workers.handle import TaskEnd
 from headrace.workers.hosting.executor_wire import EventsSent, SignalWork, encode
-from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import DeathKind, FunctionReference, TaskFailed
+from headrace.workers.local_warden import WardenLost
+from headrace.workers.wire import Death, DeathKind, FunctionReference, TaskFailed
 
 _CHUNK = 64  # interviews
-_ROWS_PART = 8  # of a worker's memory, the part that rows of agents and scenarios may take
 _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
@@ -51,25 +52,25 @@ _ROWS_TO_WIDEN = 32  # for each interview at once
 
 
 class IsolatedExecutor:
-    """`functions` are those of the job (interviews.job_functions), by reference. A worker may use `limit_bytes`
-    above what it was forked with, and is ended when it has not answered for `hang_s`.
+    """`functions` are those of the job (interviews.job_functions), by reference. A worker is ended when it has not
+    answered for `hang_s`. Hosts may join while it is open, and are gone when the warden of their pool is lost.
+    `on_unusable` hears of a host where no worker can be had; without it, that ends the run.
     """
 
     def __init__(
         self,
-        pool: WorkerPool,
+        places: Iterable[WorkerPlace],
         functions: list[dict[str, FunctionReference]],
         *,
-        workers: int,
-        limit_bytes: int,
         endpoints: SharedLimiters | None = None,
         cache: ResponseCache | None = None,
         hang_s: float = _HANG_S,
+        on_unusable: Callable[[WorkerPlace, str], None] | None = None,
     ) -> None:
-        self._pool = pool
+        self._places = list(places)  # until it is open
         self._functions = functions
-        self._workers = workers
-        self._limit_bytes = limit_bytes
+        self._on_unusable = on_unusable
+        self._opening: tuple[bytes, list[Limiter | None]] | None = None
         self._endpoints = endpoints or SharedLimiters()
         self._owns_endpoints = endpoints is None
         self._cache = cache
@@ -78,10 +79,10 @@ class IsolatedExecutor:
         self._addresses: dict[int, AddressList] = {}  # of the models with an address file, by position
         self._following: list[tuple[AddressList, AddressListener]] = []
         self._slots: list[WorkerSlot] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._outbox: Outbox[InterviewEvent] = Outbox()
         self._chunks = ChunksInFlight(self._outbox)
-        self._assignment = Assignment(self._slots, self._chunks, limit_bytes // _ROWS_PART, limit_bytes * workers)
+        self._assignment = Assignment(self._slots, self._chunks)
         self._failure: BaseException | None = None
         self._failed_starts = self._losses = 0
         self._lease: Lease | None = None
@@ -93,11 +94,15 @@ class IsolatedExecutor:
         """What the workers use above what they were forked with, by the last readings."""
         return sum(slot.used_bytes for slot in self._slots)
 
+    def in_flight_at(self, place: WorkerPlace) -> int:
+        """How many interviews the workers of a host have."""
+        return sum(slot.load for slot in self._slots if slot.place is place)
+
     @property
     def ahead(self) -> int:
         """Models that never wait keep a worker so busy that it should find the next chunks there; with others, each
         interview that was accepted is conducted."""
-        return MOST_WAITING * _CHUNK if all(slot.is_instant for slot in self._slots) else 0
+        return self._assignment.most_waiting * _CHUNK if all(slot.is_instant for slot in self._slots) else 0
 
     @property
     def holds_replies_back(self) -> bool:
@@ -114,17 +119,28 @@ class IsolatedExecutor:
             has_network=all(model.service_name in SERVICES for model in models),
         )
         self._chunks.open(spec)
-        for _ in range(self._workers):
-            self._slots.append(self._slot(encode(opening), limiters))
-        for work in (*(self._keep(slot) for slot in self._slots), self._watch()):
-            task = asyncio.create_task(work)
-            task.add_done_callback(self._task_ended)
-            self._tasks.append(task)
+        self._opening = encode(opening), limiters
+        for place in self._places:
+            self.join(place)
+        self._begin(self._watch())
         try:
             await self._all_opened()
         except BaseException:
             await self.close()
             raise
+
+    def join(self, place: WorkerPlace) -> None:
+        """Have the workers of one more host."""
+        if self._opening is None:
+            self._places.append(place)
+            return
+        for _ in range(place.workers):
+            slot = self._slot(place, *self._opening)
+            self._assignment.joined(slot)
+            self._begin(self._keep(slot))
+        if self._lease is not None:
+            self._share_out(self._lease)
+        self._assignment.assign()
 
     def lease(self, lease: Lease) -> None:
         self._lease = lease
@@ -158,10 +174,17 @@ class IsolatedExecutor:
         self._outbox.ack(upto)
         self._assignment.acked(upto)
 
+    def fail(self, error: BaseException) -> None:
+        """Have the run end with this error."""
+        self._failure = error
+        self._outbox.fail(error)
+        self._assignment.stop()
+
     async def close(self) -> None:
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         while self._listening:
             limiter, listener = self._listening.pop()
             limiter.unlisten(listener)
@@ -174,12 +197,16 @@ class IsolatedExecutor:
     # Workers.
 
     async def _keep(self, slot: WorkerSlot) -> None:
-        """Have a worker in a slot, whatever becomes of each."""
+        """Have a worker in a slot, whatever becomes of each, until its host is gone."""
         while True:
-            ending = await slot.live()
-            if slot.is_renewed:
+            ending = await self._lived(slot)
+            is_gone = slot.place.pool.lost is not None
+            if slot.is_renewed and not is_gone:
                 continue
-            self._check_start(slot, ending)
+            if is_gone or self._is_unusable(slot, ending):
+                self._assignment.left(slot, ending)
+                return
+            self._check_losses(ending)
             if death_cause(ending) is DeathCause.OUT_OF_MEMORY:
                 self._narrow(slot)
             slot.is_resting = self._losses > 0
@@ -189,18 +216,33 @@ class IsolatedExecutor:
                 slot.is_resting = False
                 self._assignment.assign()
 
-    def _check_start(self, slot: WorkerSlot, ending: TaskEnd) -> None:
-        """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
+    async def _lived(self, slot: WorkerSlot) -> TaskEnd:
+        """One worker's life; how it ended, or why none could be had."""
+        try:
+            return await slot.live()
+        except WardenLost as error:
+            return Death(0, DeathKind.WARDEN_ENDED, reason=error.message)
+
+    def _is_unusable(self, slot: WorkerSlot, ending: TaskEnd) -> bool:
+        """Where no worker comes up, there is no point in trying on."""
         has_opened, is_from_outside = slot.opened.is_set(), death_cause(ending) is DeathCause.LOST
         if not is_from_outside:
             self._failed_starts = 0 if has_opened else self._failed_starts + 1
         self._losses += is_from_outside or not slot.parts
-        if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, TaskFailed)):
+        if self._failed_starts < _MOST_FAILED_STARTS and (has_opened or not isinstance(ending, TaskFailed)):
+            return False
+        reason = death_in_words(ending).rstrip(".")
+        if self._on_unusable is None:
             raise HeadraceError(
-                f"No worker can be had for these interviews: {death_in_words(ending).rstrip('.')}.",
+                f"No worker can be had for these interviews: {reason}.",
                 fix=spelled("Run it without {workers}; everything journaled is safe.", workers=None),
             )
-        if self._losses >= _MOST_LOSSES * self._workers:
+        self._on_unusable(slot.place, reason)
+        return True
+
+    def _check_losses(self, ending: TaskEnd) -> None:
+        """Where all workers are lost without a row between them, there is no point in trying on either."""
+        if self._losses >= _MOST_LOSSES * max(1, len(self._slots)):
             raise HeadraceError(
                 f"Workers do not live long enough to end one interview: {self._losses} ended from outside in a row, the"
                 f" last of them because {death_in_words(ending).rstrip('.')}.",
@@ -210,7 +252,7 @@ class IsolatedExecutor:
 
     def _rest_s(self) -> float:
         """How long a slot has no worker after one was killed from outside: longer each time, until a row has come."""
-        return min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** ((self._losses - 1) // self._workers))
+        return min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** ((self._losses - 1) // max(1, len(self._slots))))
 
     # Memory.
 
@@ -246,18 +288,23 @@ class IsolatedExecutor:
                 slot.tick(int(self._hang_s / tick_s), f"it did nothing else for {self._hang_s:g} s")
 
     async def _all_opened(self) -> None:
-        for slot in self._slots:
-            opened = asyncio.create_task(slot.opened.wait())
-            await asyncio.wait([opened, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
-            opened.cancel()
-            if self._failure is not None:
-                raise self._failure
+        while any(not slot.opened.is_set() for slot in self._slots) and self._failure is None:
+            opened = [asyncio.create_task(slot.opened.wait()) for slot in self._slots if not slot.opened.is_set()]
+            await asyncio.wait([*opened, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in opened:
+                task.cancel()
+        if self._failure is not None:
+            raise self._failure
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = error
-            self._outbox.fail(error)
-            self._assignment.stop()
+            self.fail(error)
 
     # What comes back.
 
@@ -311,11 +358,9 @@ class IsolatedExecutor:
         event.id, event.epoch = part.in_flight.chunk.id, part.in_flight.chunk.epoch
         self._outbox.add_from(slot.host, event)
 
-    def _slot(self, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
+    def _slot(self, place: WorkerPlace, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
         has_room = self._outbox.has_room
-        return WorkerSlot(
-            self._pool, self._limit_bytes, opening, limiters, self._addresses, self._cache, self._take_message, has_room
-        )
+        return WorkerSlot(place, opening, limiters, self._addresses, self._cache, self._take_message, has_room)
 
     def _limiter(self, position: int, model: Model) -> Limiter | None:
         if model.service_name == "test":

@@ -12,9 +12,11 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from headrace.cluster.node_states import NodeState
 from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
 from headrace.interviews.job_functions import functions_of
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
+from headrace.interviews.workers.worker_place import WorkerPlace
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import TreeGauge
 from headrace.models.response_cache import ResponseCache
@@ -53,28 +55,29 @@ class SurveyWorkers:
         self.gauge.correct()
         self.limit_bytes = worker_limit_bytes(limits.budget_bytes, self.gauge.read(), workers)
 
+    def states(self) -> list[NodeState]:
+        return []  # this host is no node
+
     def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> IsolatedExecutor:
-        return IsolatedExecutor(
-            self._pool,
-            self._functions,
-            workers=self._workers,
-            limit_bytes=self.limit_bytes,
-            endpoints=endpoints,
-            cache=cache,
-        )
+        place = WorkerPlace(self._pool, self._workers, self.limit_bytes)
+        return IsolatedExecutor([place], self._functions, endpoints=endpoints, cache=cache)
 
 
 @asynccontextmanager
 async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncGenerator[SurveyWorkers]:
     """Enter it before the run file is opened: what the warden inherits, every worker does."""
-    functions = _functions(job)
+    functions = functions_by_reference(job)
+    async with WorkerPool(pool_options(job, functions)) as pool:
+        yield SurveyWorkers(pool, functions, workers, limits)
+
+
+def pool_options(job: Job, functions: list[dict[str, FunctionReference]]) -> PoolOptions:
+    """What the warden of such workers imports once, for all of them."""
     has_network = any(model.service_name in SERVICES for model in job.called_models)
     modules = {f.module for each in functions for f in each.values() if not f.is_script}
     kinds = {type(question).__module__ for question in job.survey.questions}
     ours = (*_PRELOADED, *sorted(kind for kind in kinds if kind.startswith(_KINDS)))
-    preload = (*ours, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
-    async with WorkerPool(PoolOptions(preload=preload)) as pool:
-        yield SurveyWorkers(pool, functions, workers, limits)
+    return PoolOptions(preload=(*ours, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules)))
 
 
 def check_for_workers(job: Job) -> None:
@@ -90,10 +93,10 @@ def check_for_workers(job: Job) -> None:
                 f"The model {model.name!r} has a process of its own already, and each worker would load it again.",
                 fix=spelled("Run without {workers}: the model's own process does the work.", workers=None),
             )
-    _functions(job)
+    functions_by_reference(job)
 
 
-def _functions(job: Job) -> list[dict[str, FunctionReference]]:
+def functions_by_reference(job: Job) -> list[dict[str, FunctionReference]]:
     """The job's functions by reference; what a run file lacks is refused by its owner."""
     try:
         return [

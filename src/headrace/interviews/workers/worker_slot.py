@@ -41,6 +41,7 @@ from headrace.interviews.workers.interview_wire import (
     outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
+from headrace.interviews.workers.worker_place import WorkerPlace
 from headrace.models.address_list import AddressList
 from headrace.models.endpoint.call_results import Go
 from headrace.models.limiter import ABANDONED, Limiter
@@ -50,7 +51,6 @@ from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
 from headrace.workers.hosting.hosted_executor import HostedExecutor
-from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import DeathKind, TaskFailed
 
 SlotMessage: TypeAlias = ChunkTaken | EventsSent[InterviewEvent] | RowTooLarge
@@ -90,15 +90,15 @@ class UnreportedUsage:
 
 
 class WorkerSlot:
-    """`on_message` gets the worker's messages about interviews, with their size. While `may_read` is not set,
-    nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
-    counts the calls that it had in flight then. `addresses` are those of models with an address file, by position.
+    """Room for one worker of `place`. `on_message` gets the worker's messages about interviews, with their size. While
+    `may_read` is not set, nothing is read, and the worker waits. `suspect` is the interview that it has named before it
+    ended, `unanswered` counts the calls that it had in flight then. `addresses` are those of models with an address
+    file, by position.
     """
 
     def __init__(
         self,
-        pool: WorkerPool,
-        limit_bytes: int,
+        place: WorkerPlace,
         opening: bytes,
         limiters: list[Limiter | None],
         addresses: dict[int, AddressList],
@@ -106,8 +106,8 @@ class WorkerSlot:
         on_message: Callable[[WorkerSlot, SlotMessage, int], None],
         may_read: asyncio.Event,
     ) -> None:
-        self._pool = pool
-        self.limit_bytes = limit_bytes
+        self.place = place
+        self.limit_bytes = place.limit_bytes
         self._opening = opening
         self._limiters = limiters
         self._addresses = addresses
@@ -187,7 +187,7 @@ class WorkerSlot:
                 self._woken.clear()
                 await self._woken.wait()
             limit_bytes = self.limit_bytes
-            worker = await self._pool.worker(limit_bytes)
+            worker = await self.place.pool.worker(limit_bytes)
             if limit_bytes == self.limit_bytes and not self.is_asleep:
                 return worker
             worker.kill()  # made for what held before

@@ -40,9 +40,23 @@ class EndpointFigures(msgspec.Struct, frozen=True, kw_only=True):
     retry_in_s: float | None = None
 
 
+class NodeFigures(msgspec.Struct, frozen=True):
+    """A node of a cluster on which a run goes on: what is in flight there, its memory against its budget, and all that
+    in words.
+    """
+
+    name: str
+    slots: int
+    in_flight: int
+    memory_bytes: int
+    budget_bytes: int
+    now: str
+
+
 class LiveFigures(msgspec.Struct, frozen=True):
     """What the process says that runs the file now. `notice` is what else one must know, such as a service that asks
-    for a pause. `to_ask_again` failed interviews are asked again and have not ended yet.
+    for a pause. `to_ask_again` failed interviews are asked again and have not ended yet. `nodes` are those of a
+    cluster, where the run is on one.
     """
 
     pid: int
@@ -52,6 +66,7 @@ class LiveFigures(msgspec.Struct, frozen=True):
     budget_bytes: int
     notice: str
     to_ask_again: int = 0
+    nodes: tuple[NodeFigures, ...] = ()
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +168,10 @@ def _live_figures(live: StateReply) -> LiveFigures:
         budget_bytes=live.progress.budget_bytes,
         notice=live.progress.notice[:_MOST_LETTERS],
         to_ask_again=live.to_ask_again,
+        nodes=tuple(
+            NodeFigures(each.name, each.slots, each.in_flight, each.used_bytes, each.budget_bytes, each.in_words())
+            for each in live.nodes
+        ),
     )
 
 

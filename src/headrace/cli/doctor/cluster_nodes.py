@@ -1,0 +1,44 @@
+"""What `headrace doctor --ray` finds: the nodes of the cluster, and which of them can take part.
+
+Does not cover: this machine (machine), what is installed on it (installed).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from headrace.cli.doctor.diagnosis import Diagnosis, Health
+from headrace.cluster.ray_nodes import RayNode, RayNodes
+from headrace.errors import HeadraceError
+from headrace.ray_option import Ray
+from headrace.units import format_bytes
+
+
+def nodes() -> Iterator[Diagnosis]:
+    """One finding for each node of the cluster that RAY_ADDRESS or this machine has."""
+    try:
+        yield from asyncio.run(_nodes())
+    except HeadraceError as error:
+        yield Diagnosis(name="cluster", state=Health.BROKEN, found=error.message, fix=error.fix)
+
+
+async def _nodes() -> list[Diagnosis]:
+    cluster = RayNodes(Ray("auto"), None, {}, on_joined=lambda node: None, on_failed=lambda error: None)
+    try:
+        await cluster.start(check_wanted=lambda: None)
+        refused = [
+            Diagnosis(name=name[:8], state=Health.CARE, found=f"takes no part: {reason}", fix=_BRING)
+            for name, reason in cluster.refused.items()
+        ]
+        return [*map(_taking_part, cluster.nodes), *refused]
+    finally:
+        await cluster.close()
+
+
+_BRING = 'Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).'
+
+
+def _taking_part(node: RayNode) -> Diagnosis:
+    budget = f"{format_bytes(node.hello.budget_bytes)} by default, {format_bytes(node.hello.used_bytes)} in use"
+    return Diagnosis(name=node.name, state=Health.OK, found=f"{node.slots} slots, memory {budget}")

@@ -1,0 +1,310 @@
+"""The nodes of a Ray cluster: an actor of ours on each, from the moment it joins until it is gone.
+
+    Ray ── ray.nodes(), every two seconds ──► RayNodes ── on_joined(node) ──► whoever runs work there
+                                              an actor for each (NodeHost)    node.warden: the place of a pool
+
+Ray starts the actors, places them and notices dead ones; what they do is ours. Actors are never restarted and their
+calls never repeated by Ray: it may report a failure after a call has succeeded. A node whose actor died gets another,
+after a pause that doubles. One that runs other code than the controller is told and refused.
+
+The only module that loads Ray. Does not cover: what an actor does (cluster.node_host), or work on nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headrace.cluster.code_version import code_version
+from headrace.cluster.node_host import NodeHost
+from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.tunnel_wire import NodeHello
+from headrace.errors import HeadraceError, MissingExtra
+from headrace.ray_option import Ray
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+_LOOK_EVERY_S = 2.0
+_LOOK_AGAIN_S = 0.05
+_HELLO_WITHIN_S = 60.0
+_ANSWER_WITHIN_S = 10.0
+_FIRST_NODE_WITHIN_S = 60.0
+_FIRST_REST_S = 1.0
+_LONGEST_REST_S = 30.0
+_LEAVE_WITHIN_S = 5.0
+_log = logging.getLogger("headrace")
+
+
+class RayNode:
+    """A node that takes part. `slots` is how many workers it has."""
+
+    def __init__(self, id: str, actor: ActorHandle[NodeHost], hello: NodeHello, slots: int) -> None:
+        self.id = id
+        self.hello = hello
+        self.slots = slots
+        self._actor = actor
+        self.warden: RemoteWarden | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.hello.host} ({self.id[:8]})"
+
+    async def deliver(self, payload: bytes) -> None:
+        await _called(self._actor.deliver, payload)
+
+    async def collect(self) -> bytes:
+        return await _called(self._actor.collect)
+
+    async def end(self) -> None:
+        """Have everything on the node ended, and the actor."""
+        with suppress(Exception):  # whatever keeps it from that: its actor's end ends everything there
+            await asyncio.wait_for(_called(self._actor.leave), _LEAVE_WITHIN_S)
+        self.kill()
+
+    def kill(self) -> None:
+        _kill(self._actor)
+
+
+class RayNodes:
+    """`memory` is the budget of each node, as the user wrote it; `environment` is for workers. `on_joined` gets each
+    node that takes part; that it is gone is known from its warden. `on_failed` hears, once it has started, why no node
+    will ever take part any more.
+    """
+
+    def __init__(
+        self,
+        option: Ray,
+        memory: str | int | None,
+        environment: dict[str, str],
+        on_joined: Callable[[RayNode], None],
+        on_failed: Callable[[HeadraceError], None],
+    ) -> None:
+        self._option = option
+        self._memory = memory
+        self._environment = environment
+        self._on_joined = on_joined
+        self._on_failed = on_failed
+        self._connection: _Connection | None = None
+        self._nodes: dict[str, RayNode] = {}
+        self._joining: dict[str, asyncio.Task[None]] = {}
+        self.refused: dict[str, str] = {}  # why, by node
+        self._rests: dict[str, float] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def nodes(self) -> list[RayNode]:
+        return list(self._nodes.values())
+
+    async def start(self, check_wanted: Callable[[], None]) -> None:
+        """Return when every node that was there at the start takes part, or was refused. `check_wanted` raises where
+        nobody waits for that any more.
+        """
+        self._connection = await asyncio.to_thread(_Connection, self._option)
+        give_up_at = time.monotonic() + _FIRST_NODE_WITHIN_S
+        await self._look()
+        while (self._joining or not self._nodes) and time.monotonic() < give_up_at:
+            check_wanted()
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            if not self._joining and not self._nodes:
+                await self._look()
+        if not self._nodes:
+            raise HeadraceError(
+                f"No node of the Ray cluster took part within {_FIRST_NODE_WITHIN_S:g} s.",
+                fix="`ray status` shows its nodes; those without CPUs are left out.",
+            )
+        self._looking = asyncio.create_task(self._look_on())
+
+    def refuse(self, node: RayNode, reason: str) -> None:
+        """Have nothing more to do with a node where no work can be done."""
+        if self._nodes.pop(node.id, None) is not None:
+            self._refuse(node.id, node.name, reason)
+            if node.warden is not None:
+                node.warden.lose(reason)
+
+    async def close(self) -> None:
+        for task in (self._looking, *self._joining.values()):
+            if task is not None:
+                task.cancel()
+        nodes, self._nodes = self.nodes, {}
+        await asyncio.gather(*(self._end(node) for node in nodes))
+        if self._connection is not None:
+            await asyncio.to_thread(self._connection.close)
+
+    async def _end(self, node: RayNode) -> None:
+        if node.warden is not None:
+            await node.warden.close()
+        await node.end()
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            try:
+                await self._look()
+            except HeadraceError as error:
+                self._on_failed(error)
+                return
+
+    async def _look(self) -> None:
+        assert self._connection is not None
+        alive = await asyncio.to_thread(self._connection.nodes)
+        for node in self.nodes:
+            if node.id not in alive and node.warden is not None:
+                node.warden.lose("it has left the cluster")
+        for name, cpus in alive.items():
+            if name not in self._nodes and name not in self._joining and name not in self.refused:
+                task = self._joining[name] = asyncio.create_task(self._join(name, cpus))
+                task.add_done_callback(lambda _, name=name: self._joining.pop(name, None))
+        self._check_any_left()
+
+    def _check_any_left(self) -> None:
+        """Where every node was refused there is nothing to wait for."""
+        if self.refused and not self._nodes and not self._joining:
+            reasons = "; ".join(dict.fromkeys(self.refused.values()))
+            raise HeadraceError(
+                f"No node of the Ray cluster can take part: {reasons}.",
+                fix='Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).',
+            )
+
+    async def _join(self, id: str, cpus: int) -> None:
+        assert self._connection is not None
+        if rest_s := self._rests.get(id):
+            await asyncio.sleep(rest_s)
+        actor = self._connection.actor(id)
+        try:
+            answer = await asyncio.wait_for(_called(actor.hello, self._memory), _HELLO_WITHIN_S)
+        except asyncio.CancelledError:
+            _kill(actor)
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Ray says of an actor that could not be made
+            _kill(actor)
+            self._not_made(id, error)
+            return
+        hello = msgspec.msgpack.decode(answer, type=NodeHello)
+        if problem := _problem(hello):
+            _kill(actor)
+            self._refuse(id, f"{hello.host} ({id[:8]})", problem)
+            return
+        node = RayNode(id, actor, hello, self._option.slots_per_node or cpus)
+        node.warden = RemoteWarden(node, self._environment, on_lost=lambda reason: self._lost(node, reason))
+        self._nodes[id] = node
+        self._on_joined(node)
+
+    def _not_made(self, id: str, error: Exception) -> None:
+        """A node that lacks a package lacks it the next time too; whatever else it was may be over by then."""
+        if missing := _missing_module(error):
+            self._refuse(id, id[:8], f"it has no module {missing!r}")
+        else:
+            _log.warning("A node of the Ray cluster (%s) gave no actor: %s", id[:8], _first_line(error))
+            self._rest(id)
+
+    def _refuse(self, id: str, name: str, reason: str) -> None:
+        self.refused[id] = reason
+        _log.warning("The node %s of the Ray cluster takes no part: %s.", name, reason)
+
+    def _lost(self, node: RayNode, reason: str) -> None:
+        if self._nodes.pop(node.id, None) is not None:
+            elsewhere = "goes on elsewhere" if self._nodes else "waits for a node to join"
+            _log.warning("The node %s of the Ray cluster is lost: %s. Its work %s.", node.name, reason, elsewhere)
+            self._rest(node.id)
+        node.kill()
+
+    def _rest(self, id: str) -> None:
+        self._rests[id] = min(_LONGEST_REST_S, self._rests.get(id, _FIRST_REST_S / 2) * 2)
+
+
+class _Connection:
+    """This process's connection to the cluster: the program's own where it has one."""
+
+    def __init__(self, option: Ray) -> None:
+        ray = _ray()
+        self._runtime_env = option.runtime_env
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
+            _connect(ray, option.address)
+
+    def nodes(self) -> dict[str, int]:
+        """The CPUs of each node that is alive and has any."""
+        found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in _ray().nodes() if node["Alive"]}
+        return {name: cpus for name, cpus in found.items() if cpus > 0}
+
+    def actor(self, node: str) -> ActorHandle[NodeHost]:
+        ray = _ray()
+        strategy = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node, soft=False)
+        options: dict[str, Any] = {"runtime_env": self._runtime_env} if self._runtime_env else {}
+        # No CPUs are claimed: workers wait for models, and an actor that claims them all might never be placed.
+        remote: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeHost)
+        return remote.options(scheduling_strategy=strategy, **options).remote()
+
+    def close(self) -> None:
+        if self._is_ours:
+            _ray().shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    options: dict[str, Any] = {} if address is not None else {"include_dashboard": False}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
+    try:
+        _check_answers(address)
+        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        where = f"at {address!r}" if address is not None else "on this machine"
+        raise HeadraceError(
+            f"No Ray cluster can be reached {where}: {_first_line(error)}",
+            fix='Start one with `ray start --head`, name it (Ray("ray://head:10001")), or write Ray() for a local one.',
+        ) from error
+
+
+def _check_answers(address: str | None) -> None:
+    """Raise where nothing listens at an address with a port: Ray itself would try on for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").partition("/")[0].rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_WITHIN_S).close()
+
+
+def _ray() -> Any:
+    # Ray prints every death of a worker on standard output, where a program's own words belong. It reads this once.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise MissingExtra("ray") from None
+    return ray
+
+
+async def _called(method: Any, *arguments: Any) -> Any:
+    return await asyncio.wrap_future(method.remote(*arguments).future())
+
+
+def _kill(actor: ActorHandle[NodeHost]) -> None:
+    with suppress(Exception):  # it may be gone, and so may the cluster
+        _ray().kill(actor)
+
+
+def _problem(hello: NodeHello) -> str:
+    if hello.problem:
+        return hello.problem
+    if hello.code != code_version():
+        return "it has another version of headrace than this machine"
+    return ""
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """The module that a node lacks, found in what Ray says of it."""
+    _, found, rest = str(error).rpartition("No module named '")
+    return rest.partition("'")[0] if found else None
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

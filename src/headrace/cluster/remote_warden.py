@@ -1,0 +1,214 @@
+"""A warden on a node of a cluster, as a pool of workers sees it: the place of a pool's warden, once more.
+
+    WorkerPool ── orders ──► RemoteWarden ── one payload at a time ──► NodeHost (cluster.node_host)
+               ◄─ reports ──              ◄── one answer at a time ───
+
+No timer gathers messages: whatever was posted while the last payload was on its way makes the next one, so that the
+cost of a call to the node is shared by more messages the busier a run is.
+
+A node that has not answered for `silent_s` is lost, and so is one whose actor has died: the pool hears that its warden
+has ended, and each worker's work goes on elsewhere. What a lost node does later is heard by nobody.
+
+Does not cover: how payloads travel (`NodeCalls`: cluster.ray_nodes), the node's side (cluster.node_host).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from headrace.cluster.links import RemoteChannel
+from headrace.cluster.tunnel_wire import (
+    EndWarden,
+    LinkClosed,
+    LinkData,
+    LinkTaken,
+    NodeReading,
+    OutgoingMessages,
+    StartWarden,
+    WardenGone,
+    WardenOrder,
+    WardenReport,
+    decode_from_node,
+)
+from headrace.workers.local_warden import Connect, OnEnd, OnMessage, WardenLost
+from headrace.workers.wire import Death, DeathKind, ForkWorker, KillWorker, SetLimit, Setup, SpawnProgram
+
+SILENT_S = 15.0
+_TICK_S = 1.0
+_END_WITHIN_S = 5.0
+
+
+class NodeCalls(Protocol):
+    """Calls to a node's host; each raises where the node is lost."""
+
+    async def deliver(self, payload: bytes) -> None: ...
+
+    async def collect(self) -> bytes: ...
+
+
+class RemoteWarden:
+    """`on_lost` hears once why the node is lost. `environment` is for the warden and its workers."""
+
+    pid: int | None = None
+
+    def __init__(
+        self,
+        node: NodeCalls,
+        environment: dict[str, str],
+        on_lost: Callable[[str], None],
+        silent_s: float = SILENT_S,
+    ) -> None:
+        self._node = node
+        self._environment = environment
+        self._on_lost = on_lost
+        self._silent_ticks = math.ceil(silent_s / _TICK_S)
+        self._outgoing = OutgoingMessages()
+        self._channels: dict[int, RemoteChannel] = {}
+        self._on_report: OnMessage | None = None
+        self._on_end: OnEnd | None = None
+        self._gone = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._has_warden = False
+        self.lost: str | None = None
+        self.used_bytes = 0  # of the node's host and everything it has started, by its last word
+        self.heard_at = time.monotonic()
+
+    @property
+    def is_open(self) -> bool:
+        return self._has_warden and self.lost is None
+
+    async def start(self, setup: Setup, on_report: OnMessage, on_end: OnEnd) -> None:
+        if self.lost is not None:
+            raise WardenLost(self.lost)
+        self._on_report, self._on_end = on_report, on_end
+        self._has_warden = True
+        self._outgoing.post(StartWarden(setup, self._environment))
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._collect())]
+
+    def started(self, pid: int) -> None:
+        pass  # guarded on its own host
+
+    def order(self, order: SetLimit | KillWorker) -> None:
+        if self.is_open:
+            self._outgoing.post(WardenOrder(order))
+
+    def fork(self, order: ForkWorker) -> Connect:
+        if not self.is_open:
+            raise WardenLost(self.lost or "the node's warden has ended")
+        self._outgoing.post(WardenOrder(order))
+        return partial(self._connect, order.worker)
+
+    def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None:
+        assert self._on_report is not None
+        reason = "programs run on the controller's host only"
+        self._on_report(Death(order.worker, DeathKind.LOST, reason=reason))
+
+    def end_orphans(self, pids: Iterable[int]) -> None:
+        pass  # the node's host has done so
+
+    async def end(self) -> None:
+        if self.is_open:
+            self._gone.clear()
+            self._outgoing.post(EndWarden())
+            self._on_end = None
+            with_timeout = asyncio.create_task(self._gone.wait())
+            await asyncio.wait([with_timeout, *self._tasks], timeout=_END_WITHIN_S, return_when="FIRST_COMPLETED")
+            with_timeout.cancel()
+        self._has_warden = False
+
+    async def close(self) -> None:
+        """Say nothing more to the node."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.lost is None:
+            self.lost = "it was left"
+
+    def lose(self, reason: str) -> None:
+        """The node is gone for good."""
+        if self.lost is not None:
+            return
+        self.lost = reason
+        self._warden_gone(reason)
+        self._gone.set()
+        self._on_lost(reason)
+
+    # Calls.
+
+    async def _deliver(self) -> None:
+        while self.lost is None:
+            await self._outgoing.wait()
+            await self._answered(self._node.deliver(self._outgoing.payload()))
+
+    async def _collect(self) -> None:
+        while self.lost is None:
+            payload = await self._answered(self._node.collect())
+            if payload is not None:
+                self.heard_at = time.monotonic()
+                self._take(payload)
+
+    async def _answered(self, call: Awaitable[Any]) -> Any:
+        """Its answer; a node that does not answer is lost. Ticks are counted, not time: a controller that was stopped
+        itself loses no node for that.
+        """
+        answer = asyncio.ensure_future(call)
+        try:
+            for _ in range(self._silent_ticks):
+                if (await asyncio.wait([answer], timeout=_TICK_S))[0]:
+                    return answer.result()
+        except Exception as error:  # noqa: BLE001 - whatever a call to another host may meet
+            self.lose(str(error).strip().partition("\n")[0] or type(error).__name__)
+            return None
+        finally:
+            answer.cancel()
+        self.lose(f"it has not answered for {self._silent_ticks * _TICK_S:g} s")
+        return None
+
+    def _take(self, payload: bytes) -> None:
+        try:
+            messages = decode_from_node(payload)
+        except msgspec.DecodeError as error:
+            self.lose(f"it sent what makes no sense: {error}")
+            return
+        for message in messages:
+            match message:
+                case LinkData():
+                    if channel := self._channels.get(message.link):
+                        channel.arrived(message.data)
+                case LinkTaken():
+                    if channel := self._channels.get(message.link):
+                        channel.credit(message.size_bytes)
+                case LinkClosed():
+                    if channel := self._channels.get(message.link):
+                        channel.ended()
+                case WardenReport():
+                    if self._on_report is not None:
+                        self._on_report(message.report)
+                case WardenGone():
+                    self._gone.set()
+                    self._warden_gone(message.reason)
+                case NodeReading():
+                    self.used_bytes = message.used_bytes
+
+    def _warden_gone(self, reason: str) -> None:
+        self._has_warden = False
+        if self._on_end is not None:
+            self._on_end(reason)
+
+    def _connect(self, link: int, expected: Any, on_message: OnMessage, on_end: OnEnd) -> RemoteChannel:
+        channel = RemoteChannel(link, self._outgoing.post, self._close_link, expected, on_message, on_end)
+        self._channels[link] = channel
+        return channel
+
+    def _close_link(self, link: int) -> None:
+        if self._channels.pop(link, None) is not None and self.is_open:
+            self._outgoing.post(LinkClosed(link))

@@ -1,0 +1,125 @@
+"""The messages between a controller and the host of a warden on a node, and how they wait to be sent.
+
+    controller (cluster.remote_warden)                     node (cluster.node_host)
+      StartWarden, WardenOrder, EndWarden ------------------> its warden
+      <------------------------- WardenReport, WardenGone ---
+      LinkData, LinkTaken, LinkClosed <---------------------> the channel of each worker, as bytes
+      <--------------------------------------- NodeReading --- once a second at least
+
+A link is one worker's channel; its number is the worker's. `LinkTaken` returns credit: so many bytes of a link may be
+on their way at most, and whoever does not read holds up its own link only. Every payload stays below the size from
+which on Ray would put it into its object store. Does not cover: what the bytes of a link mean (workers.wire).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TypeAlias
+
+import msgspec
+
+from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, Setup
+
+CREDIT_BYTES = 1 << 20  # of one link, in each direction
+PIECE_BYTES = 1 << 15
+_PAYLOAD_BYTES = 90_000 - PIECE_BYTES  # Ray keeps results of 100 KB and more in shared memory
+_MESSAGE_BYTES = 16  # of one without data, about
+
+
+class StartWarden(msgspec.Struct, tag=True, array_like=True):
+    """`environment` is for the warden and its workers: the variables that hold keys."""
+
+    setup: Setup
+    environment: dict[str, str]
+
+
+class WardenOrder(msgspec.Struct, tag=True, array_like=True):
+    order: ForkWorker | SetLimit | KillWorker
+
+
+class EndWarden(msgspec.Struct, tag=True, array_like=True):
+    pass
+
+
+class WardenReport(msgspec.Struct, tag=True, array_like=True):
+    report: FromWarden
+
+
+class WardenGone(msgspec.Struct, tag=True, array_like=True):
+    reason: str
+
+
+class LinkData(msgspec.Struct, tag=True, array_like=True):
+    link: int
+    data: bytes
+
+
+class LinkTaken(msgspec.Struct, tag=True, array_like=True):
+    """So many more bytes of the link have been taken from it."""
+
+    link: int
+    size_bytes: int
+
+
+class LinkClosed(msgspec.Struct, tag=True, array_like=True):
+    link: int
+
+
+class NodeReading(msgspec.Struct, tag=True, array_like=True):
+    """What the node's host, its warden and its workers use together."""
+
+    used_bytes: int
+
+
+ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed
+FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | NodeReading
+
+decode_to_node = msgspec.msgpack.Decoder(list[ToNode]).decode
+decode_from_node = msgspec.msgpack.Decoder(list[FromNode]).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class NodeHello(msgspec.Struct, frozen=True):
+    """What a node says of itself. `problem` is why it cannot take part, empty where it can."""
+
+    pid: int
+    host: str
+    code: str
+    python: str
+    budget_bytes: int = 0
+    used_bytes: int = 0
+    problem: str = ""
+
+
+class OutgoingMessages:
+    """Messages that wait for the next payload: whatever was posted while the last one was on its way."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by the credit of each link
+        self._posted = asyncio.Event()
+
+    def post(self, message: ToNode | FromNode) -> None:
+        self._waiting.append(message)
+        self._posted.set()
+
+    async def wait(self, patience_s: float | None = None) -> bool:
+        """Return True as soon as something waits, and False where nothing does after so long."""
+        if not self._waiting:
+            self._posted.clear()
+            try:
+                async with asyncio.timeout(patience_s):
+                    await self._posted.wait()
+            except TimeoutError:
+                return False
+        return True
+
+    def payload(self) -> bytes:
+        """The next messages, encoded."""
+        messages: list[ToNode | FromNode] = []
+        size_bytes = 0
+        while self._waiting and size_bytes < _PAYLOAD_BYTES:
+            message = self._waiting.popleft()
+            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData) else 0)
+            messages.append(message)
+        return _encode(messages)

@@ -1,0 +1,113 @@
+"""Trouble on a real Ray cluster, with real kills. Not among the tests that run by default: Ray takes long to notice.
+
+./scripts/test tests/cluster/ray_trouble.py
+"""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace import Results
+from tests.cluster.real_cluster import RealCluster, check_all_asked_once, hosts_on_nodes, wardens_left
+from tests.trouble.children import ROOT, Child, until
+from tests.trouble.number_server import NumberServer
+
+AGENTS, WINDOW = 400, 16
+PATIENCE_S = 240.0
+
+
+@pytest.fixture
+def server() -> Iterator[NumberServer]:
+    with NumberServer(latency_s=0.05) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    until(lambda: not hosts_on_nodes() and not wardens_left(), "the end of what ran on nodes", within_s=60)
+
+
+def test_a_killed_node_costs_what_was_in_flight_on_it(server: NumberServer, tmp_path: Path):
+    with RealCluster(nodes=2) as cluster:
+        with Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child:
+            until(lambda: server.calls > 2 * WINDOW, "calls from the nodes")
+            cluster.kill(0)
+            assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+        check_all_asked_once(tmp_path / "a.run", AGENTS, server, most_again=WINDOW)
+
+
+def test_nodes_that_come_and_go(server: NumberServer, tmp_path: Path):
+    with RealCluster(nodes=2) as cluster:
+        with Child("run_on_ray", tmp_path / "a.run", server.url, 4 * AGENTS, WINDOW, cluster.address) as child:
+            until(lambda: server.calls > WINDOW, "calls from the nodes")
+            ends_at, first = time.monotonic() + 30, 0
+            while time.monotonic() < ends_at and child.is_alive:
+                cluster.add()
+                cluster.kill(first)
+                first += 1
+            assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+        assert first > 1
+        check_all_asked_once(tmp_path / "a.run", 4 * AGENTS, server, most_again=first * WINDOW)
+
+
+def test_an_actor_that_stops_answering_is_left_behind(server: NumberServer, tmp_path: Path):
+    with RealCluster(nodes=2) as cluster:
+        with Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child:
+            until(lambda: server.calls > 2 * WINDOW, "calls from the nodes")
+            os.kill(hosts_on_nodes()[0], signal.SIGSTOP)
+            assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+        check_all_asked_once(tmp_path / "a.run", AGENTS, server, most_again=WINDOW)
+
+
+def test_a_dead_head_loses_nothing(server: NumberServer, tmp_path: Path):
+    with (
+        RealCluster(nodes=1) as cluster,
+        Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child,
+    ):
+        until(lambda: server.calls > 2 * WINDOW, "calls from the nodes")
+        cluster.kill("head")
+        until(lambda: not child.is_alive or server.calls >= 2 * AGENTS, "the end of the run", within_s=PATIENCE_S)
+    with (
+        RealCluster(nodes=1) as cluster,
+        Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child,
+    ):
+        assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+    check_all_asked_once(tmp_path / "a.run", AGENTS, server, most_again=2 * WINDOW)
+
+
+def test_a_runaway_on_a_node_costs_its_own_interview(tmp_path: Path):
+    with RealCluster(nodes=1) as cluster, Child("swell_on_ray", tmp_path / "a.run", cluster.address) as child:
+        assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+    with Results.open(tmp_path / "a.run") as results:
+        assert len(results) == 40
+        assert [(failed.ordinal, failed.cause) for failed in results.failed()] == [(7, "out of memory")]
+
+
+def test_a_node_with_other_code_takes_no_part(server: NumberServer, tmp_path: Path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "src/headrace/units.py").open("a") as module:
+        module.write("\n# another version\n")
+    with RealCluster(nodes=0) as cluster:
+        cluster.add(PYTHONPATH=f"{tmp_path / 'src'}{os.pathsep}{ROOT}")
+        with Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child:
+            told = child.ended(within_s=PATIENCE_S)[-1]
+    assert "another version of headrace" in told["message"]
+    assert server.calls == 0
+
+
+def test_a_node_without_a_package_says_how_to_bring_it(server: NumberServer, tmp_path: Path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "msgspec.py").write_text("raise ModuleNotFoundError(\"No module named 'msgspec'\")\n")
+    with RealCluster(nodes=0) as cluster:
+        cluster.add(PYTHONPATH=f"{tmp_path / 'broken'}{os.pathsep}{ROOT}")
+        with Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child:
+            told = child.ended(within_s=PATIENCE_S)[-1]
+    assert "no module 'msgspec'" in told["message"]
+    assert "runtime_env" in told["message"]
+    assert server.calls == 0

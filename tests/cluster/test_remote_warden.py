@@ -1,0 +1,112 @@
+"""A warden behind the messages that cross to another host, without Ray: silence, loss, credit."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from headrace.cluster.links import RemoteChannel
+from headrace.cluster.node_host import NodeHost
+from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.tunnel_wire import CREDIT_BYTES, LinkData, LinkTaken
+from headrace.workers.functions import refer_to
+from headrace.workers.local_warden import WardenLost
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import Death, DeathKind, FromWorker, TaskDone, TaskMessage, frame
+from tests.workers import entries
+
+pytestmark = pytest.mark.anyio
+
+LIMIT_BYTES = 64 << 20
+
+
+class SilentNode(NodeHost):
+    """Answers nothing from the moment it is told to."""
+
+    is_silent = False
+
+    async def collect(self) -> bytes:
+        while self.is_silent:
+            await asyncio.sleep(3600)
+        return await super().collect()
+
+
+async def test_a_node_that_falls_silent_is_lost_and_its_workers_with_it():
+    reasons: list[str] = []
+    node = SilentNode()
+    warden = RemoteWarden(node, {}, reasons.append, silent_s=2.0)
+    pool = WorkerPool(place=warden)
+    worker = await pool.worker(LIMIT_BYTES)
+    node.is_silent = True
+    death = await asyncio.wait_for(worker.receive(), 30)
+    assert isinstance(death, Death)
+    assert death.kind is DeathKind.WARDEN_ENDED
+    assert reasons == ["it has not answered for 2 s"]
+    assert pool.lost == reasons[0]
+    with pytest.raises(WardenLost):
+        await pool.worker(LIMIT_BYTES)
+    await warden.close()
+    await node.leave()
+
+
+async def test_a_large_message_crosses_in_pieces_and_comes_back():
+    node = NodeHost()
+    warden = RemoteWarden(node, {}, lambda reason: None)
+    async with WorkerPool(place=warden) as pool:
+        worker = await pool.worker(LIMIT_BYTES)
+        payload = bytes(range(256)) * 20_000  # five times what may be on its way
+        worker.start(refer_to(entries.echo), payload)
+        ended = await asyncio.wait_for(worker.receive(), 30)
+        assert isinstance(ended, TaskDone)
+        assert ended.payload == payload
+    await warden.close()
+
+
+async def test_a_warden_that_ended_on_its_node_is_followed_by_another():
+    node = NodeHost()
+    warden = RemoteWarden(node, {}, lambda reason: None)
+    async with WorkerPool(place=warden) as pool:
+        first = await pool.worker(LIMIT_BYTES)
+        assert node._warden is not None
+        assert node._warden.pid is not None
+        os.kill(node._warden.pid, signal.SIGKILL)
+        assert isinstance(await asyncio.wait_for(first.receive(), 30), Death)
+        second = await pool.worker(LIMIT_BYTES)
+        second.start(refer_to(entries.echo), b"again")
+        ended = await asyncio.wait_for(second.receive(), 30)
+        assert isinstance(ended, TaskDone)
+        assert ended.payload == b"again"
+    await warden.close()
+
+
+def _channel(posted: list[Any], taken: list[Any], ends: list[str]) -> RemoteChannel:
+    return RemoteChannel(1, posted.append, lambda link: None, FromWorker, taken.append, ends.append)
+
+
+def test_a_channel_sends_no_more_than_it_has_credit_for():
+    posted: list[Any] = []
+    channel = _channel(posted, [], [])
+    channel.send(TaskMessage(1, b"x" * 3 * CREDIT_BYTES))
+    sent = sum(len(message.data) for message in posted)
+    assert sent == CREDIT_BYTES
+    channel.credit(CREDIT_BYTES)
+    assert sum(len(message.data) for message in posted) == 2 * CREDIT_BYTES
+    assert all(isinstance(message, LinkData) for message in posted)
+
+
+def test_a_paused_channel_gives_no_credit_back_and_loses_nothing():
+    posted: list[Any] = []
+    taken: list[Any] = []
+    ends: list[str] = []
+    channel = _channel(posted, taken, ends)
+    channel.pause(True)
+    message = frame(TaskMessage(1, b"y" * CREDIT_BYTES))
+    channel.arrived(bytes(message))
+    channel.ended()
+    assert (posted, taken, ends) == ([], [], [])
+    channel.pause(False)
+    assert [each.payload for each in taken] == [b"y" * CREDIT_BYTES]
+    assert [type(each) for each in posted] == [LinkTaken]
+    assert ends == ["it closed its channel"]
