@@ -1,5 +1,7 @@
 """Combinations that `job.where` leaves out, against a plain loop over the product."""
 
+import random
+import tracemalloc
 from itertools import product
 
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from headrace import Agent, AgentList, Model, QuestionFreeText, ScenarioList
 from headrace.errors import ListError, SurveyError
 from headrace.plan import left_out as evaluation
-from headrace.plan.bitmap import Bitmap, BitWriter
+from headrace.plan.bit_writer import BitWriter, repeated
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.plan.product import Box, Coordinates
@@ -125,11 +128,11 @@ def test_more_combinations_than_bits_can_hold_are_refused():
 
 @given(st.lists(st.tuples(st.integers(0, 2**70), st.integers(0, 90)), max_size=80), st.integers(1, 3))
 def test_bits_are_appended_and_repeated_in_order(groups, times):
-    writer, expected = BitWriter(), []
+    writer, expected = BitWriter(sum(count for _, count in groups)), []
     for value, count in groups:
         writer.append(value & ((1 << count) - 1), count)
         expected += [bool(value >> at & 1) for at in range(count)]
-    found = writer.bitmap().repeated(times)
+    found = repeated(writer.bitmap(), times)
     assert [at in found for at in range(found.length)] == expected * times
     assert found.count == sum(expected) * times
     assert [found.count_every(3, first) for first in range(3)] == [sum((expected * times)[f::3]) for f in range(3)]
@@ -140,7 +143,7 @@ def test_a_portion_counts_only_what_is_included(out, data):
     bits = Bitmap(len(out))
     bits.update(at for at, is_out in enumerate(out) if is_out)
     included = [at for at, is_out in enumerate(out) if not is_out]
-    assert list(bits.gaps()) == included
+    assert list(bits.gaps_at(range(len(included)))) == included
     limit = data.draw(st.none() | st.integers(1, 320))
     sample = data.draw(st.none() | st.integers(1, 320))
     portion = Portion(len(out), limit=limit, sample=sample, seed=1, left_out=bits)
@@ -151,3 +154,28 @@ def test_a_portion_counts_only_what_is_included(out, data):
     assert len(chosen) == portion.total
     assert set(chosen) <= set(first)
     assert portion.count(Bitmap(len(out))) == 0
+
+
+@given(st.lists(st.booleans(), max_size=300), st.integers(1, 320), st.integers(0, 3))
+def test_a_sample_is_the_same_for_the_same_seed_in_every_version(out, sample, seed):
+    """Files keep the seed and not the sample: it is drawn as it always was."""
+    included = [at for at, is_out in enumerate(out) if not is_out]
+    few, draw, drawn = min(sample, len(included) - sample), random.Random(seed).randrange, set[int]()
+    while len(drawn) < few:
+        drawn.add(draw(len(included)))
+    expected = [o for at, o in enumerate(included) if sample >= len(included) or (at in drawn) == (few == sample)]
+    bits = Bitmap(len(out))
+    bits.update(at for at, is_out in enumerate(out) if is_out)
+    portion = Portion(len(out), limit=None, sample=sample, seed=seed, left_out=bits)
+    skipped = portion.passed_over(Bitmap(len(out)))
+    assert [at for at in range(portion.stop) if at not in skipped] == expected
+
+
+def test_a_large_sample_of_a_billion_takes_little_memory():
+    tracemalloc.start()
+    portion = Portion(10**9, limit=None, sample=20_000, seed=1)
+    skipped = portion.passed_over(Bitmap(10**9))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert skipped.count == 10**9 - 20_000
+    assert peak_bytes < 15_000_000

@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace import Job, Model, Results, Survey
+from headrace import Job, Model, Results, ScenarioList, Survey
 from headrace.errors import RunFileDamaged, RunFileError
 from headrace.store.run_file.checksums import has_detail, has_values, interview_checksum
 from headrace.store.run_file.rows import DetailPacker
@@ -213,8 +213,10 @@ def test_a_plan_too_large_to_keep_track_of_is_refused_before_anything_is_made(tm
 
     assert memory_used(run) < 50_000_000
     asked = Survey([QuestionFreeText(question_name="q", question_text="Who?")]).by(Model("test"))
-    with pytest.raises(RunFileError, match=r"1,000,000,000 interviews.*memory="):
-        asked.run(tmp_path / "new.run", n=10**9, memory="+200MB")
+    large = asked.by(ScenarioList.from_list("c", range(1_000)))
+    for job, interviews, sample in ((large, 10**12, None), (asked, 10**9, 5 * 10**8)):
+        with pytest.raises(RunFileError, match=rf"{interviews:,} interviews.*memory="):
+            job.run(tmp_path / "new.run", n=10**9, sample=sample, memory="+200MB")
     assert not (tmp_path / "new.run").exists()
 
 

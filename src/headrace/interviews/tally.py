@@ -45,8 +45,7 @@ class Tally:
             self._committed += len(rows)
             self.failed += rows.failed
             self.spending.add(rows.usage, len(rows))
-            for ordinal in rows.ordinals:
-                self._file.done.add(ordinal)
+            self._file.done.update(rows.ordinals)
 
     def put_back(self, count: int) -> None:
         """So many interviews that have failed are asked again: they count as not done until they have ended."""

@@ -16,6 +16,7 @@ from headrace.edsl_names import warn_once
 from headrace.errors import ListError, SurveyError
 from headrace.expressions import Expression
 from headrace.limits import RunOptions
+from headrace.plan.bit_writer import repeated
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
 from headrace.plan.estimate import Estimate, cost_by_model, estimate
@@ -110,7 +111,7 @@ class Job(HostedVerbs):
         once = Coordinates(1, *box.high[1:])
         if self._left_out is None or self._left_out[0] != once:
             self._left_out = once, left_out(self, Box(Coordinates(0, 0, 0, 0), once))
-        return self._left_out[1].repeated(box.sides[0])
+        return repeated(self._left_out[1], box.sides[0])
 
     def __len__(self) -> int:
         """The number of interviews, for one iteration; a job without a model will have one."""

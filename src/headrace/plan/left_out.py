@@ -4,9 +4,9 @@ A condition names fields of the agent, the scenario and the model, `agent.age > 
 places in the lists: `agent._index`, `scenario._index`, `model._index`. It is split at its `and`s. What names the agent
 alone is evaluated once an agent, what names no agent once a scenario and model, and only the rest once a combination.
 
-Memory: one bit a combination, and the fields of at most 20,000 scenarios; lists are read as streams. More than 2^32
-combinations are refused. Does not cover: storing the bitmap (store.run_file.stored_job.stored_where), or which of the
-others a run conducts (plan.portion).
+Memory: at most one bit a combination, far less where what is left out is regular (plan.bitmap), and the fields of at
+most 20,000 scenarios; lists are read as streams. More than 2^32 combinations are refused. Does not cover: storing the
+bitmap (store.run_file.stored_job.stored_where), or which of the others a run conducts (plan.portion).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from headrace.errors import ListError, SurveyError, nearest, nearest_field
 from headrace.expressions import Expression, compile_closure, parse, truth
 from headrace.expressions.rewriting import conjuncts
-from headrace.plan.bitmap import Bitmap, BitWriter
+from headrace.plan.bit_writer import BitWriter, repeated
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.product import Box
 from headrace.survey.agent import NAME
 from headrace.survey.names import AGENT_NAME, STORED_AGENT_NAME, Context, name_getter, named_agent
@@ -76,7 +77,9 @@ class _Evaluation:
         self._scenarios = list(self._read_scenarios()) if held else None
 
     def bits(self) -> Bitmap:
-        written, width = BitWriter(), self._box.sides[2] * self._box.sides[3]
+        iterations, agents, scenarios, models = self._box.sides
+        width = scenarios * models
+        written = BitWriter(agents * width)
         pairs, everything = self._pairs_out({}, self._of_pairs, Bitmap(width)), Bitmap(width)
         everything.fill(width)
         low, high = self._box
@@ -84,7 +87,7 @@ class _Evaluation:
             context: Context = {"agent": named_agent(agent, agent[_INDEX], self._resolved)}
             is_in = all(test(context) for test in self._of_agents)
             written.append_all(self._pairs_out(context, self._of_all, pairs) if is_in else everything)
-        return written.bitmap().repeated(self._box.sides[0])
+        return repeated(written.bitmap(), iterations)
 
     def _pairs_out(self, context: Context, tests: list[_Test], known: Bitmap) -> Bitmap:
         """The scenarios with their models for which a test fails, and those `known` to be left out."""

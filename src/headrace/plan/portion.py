@@ -7,10 +7,15 @@ rest follows. Does not cover: in which order interviews come (interviews.cursors
 from __future__ import annotations
 
 import random
+from array import array
+from collections import defaultdict
+from collections.abc import Callable
 
 import msgspec
 
-from headrace.plan.bitmap import Bitmap
+from headrace.plan.bitmap import BLOCK_BITS, Bitmap
+
+_MOST_AT_ONCE = 1 << 21  # numbers drawn before they are put into the set, 2 bytes each
 
 
 class RunScope(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,27 +85,40 @@ class Portion:
 
 
 def _passed_over(length: int, first: int, total: int, seed: int, before: Bitmap | None) -> Bitmap:
-    """The ordinals that a sample of `total` leaves out, without ever holding them as a list."""
-    if before is None:
-        return _not_drawn(length, first, total, seed)
-    both = before.copy()
-    not_drawn = _not_drawn(first, first, total, seed)
-    for number, ordinal in zip(range(first), before.gaps(), strict=False):
-        if number in not_drawn:
-            both.add(ordinal)
-    return both
+    """The ordinals that a sample of `total` leaves out, of the `first` that are not left out `before`."""
+    few = min(total, first - total)  # drawing the smaller part meets few that are drawn already
+    drawn = _drawn(first, few, seed)
+    if before is not None:
+        numbers, drawn = drawn, Bitmap(length)
+        drawn.update(before.gaps_at(numbers))
+    if few < total:  # these are left out
+        both = Bitmap(length) if before is None else before.copy()
+        both.include(drawn)
+        return both
+    others = Bitmap(length)
+    others.fill(length)
+    others.remove(drawn)
+    return others
 
 
-def _not_drawn(length: int, stop: int, total: int, seed: int) -> Bitmap:
-    """Of the numbers below `stop`, those that a sample of `total` leaves out."""
+def _drawn(stop: int, count: int, seed: int) -> Bitmap:
+    """So many numbers below `stop`, drawn at random."""
     draw = random.Random(seed).randrange
-    drawn = Bitmap(length)
-    few = min(total, stop - total)  # drawing the smaller part meets few that are drawn already
-    while drawn.count < few:
-        drawn.add(draw(stop))
-    if few < total:
-        return drawn
-    everything = Bitmap(length)
-    everything.fill(stop)
-    everything.remove(drawn)
-    return everything
+    drawn = Bitmap(stop)
+    while drawn.count < count:
+        _draw(drawn, min(count - drawn.count, _MOST_AT_ONCE), draw, stop)
+    return drawn
+
+
+def _draw(drawn: Bitmap, count: int, draw: Callable[[int], int], stop: int) -> None:
+    """Draw so many numbers below `stop`; those that were drawn already count, too.
+
+    They are sorted by block first: a set that is changed here and there packs and unpacks a block for each number.
+    """
+    by_block: dict[int, array[int]] = defaultdict(lambda: array("H"))
+    for _ in range(count):
+        block, place = divmod(draw(stop), BLOCK_BITS)
+        by_block[block].append(place)
+    for block in sorted(by_block):
+        first = block * BLOCK_BITS
+        drawn.update([first + place for place in by_block[block]])

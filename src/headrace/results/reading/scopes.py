@@ -45,7 +45,7 @@ def count_bits_of_run(reader: Reader, scope: RunScope, *, only_failed: bool) -> 
         plan = read_plan(connection, reader.path)
         bits = FinishedBits.load(connection, reader.path, len(plan))
         left_out = read_left_out(connection, reader.path, plan) if scope.is_drawn and scope.has_gaps else None
-    found = failed_by_bits(bits, scope.stop) if only_failed else bits.bitmap(scope.stop)
+    found = failed_by_bits(bits) if only_failed else bits.bitmap()
     if scope.is_drawn:
         found.remove(scope.passed_over(left_out))
     return found.count_below(scope.stop)

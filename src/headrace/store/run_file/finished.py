@@ -27,7 +27,7 @@ def read_finished(
     """
     if bits is not None:
         check_counted(connection, path, bits.count())
-        return finished_by_bits(bits, len(plan), retry_failed=retry_failed)
+        return finished_by_bits(bits, retry_failed=retry_failed)
     check_none_is_missing(connection, path)
     stored = Bitmap(len(plan))
     first, last, count = next(iter(connection.execute("SELECT min(ordinal), max(ordinal), count(*) FROM interviews")))

@@ -89,7 +89,8 @@ class RunFile:
         budget.
         """
         if budget_bytes is not None:
-            check_fits(Plan.of(job.shape(options.n or 1)), path, budget_bytes, leaves_out=bool(job.conditions))
+            plan, leaves_out = Plan.of(job.shape(options.n or 1)), bool(job.conditions)
+            check_fits(plan, path, budget_bytes, leaves_out=leaves_out, sample=options.sample)
         with opening(path) as lock:
             if options.fresh:
                 set_aside(path)
@@ -171,7 +172,7 @@ class RunFile:
     def failed_among(self, finished: Bitmap, stop: int) -> int:
         """How many of these interviews below `stop` have failed, and are not asked again by this run."""
         if self._bits is not None:
-            failed = failed_by_bits(self._bits, len(self.plan))
+            failed = failed_by_bits(self._bits)
             return failed.count_below(stop) - _outside(failed, finished).count_below(stop)
         return count_failed(self.connection, finished, stop)
 
@@ -185,7 +186,7 @@ class RunFile:
         connection = self._lists.connection
         if self._bits is not None:  # which the journal's thread may be changing just now
             stored = FinishedBits.load(connection, self.path, len(self.plan))
-            failed = failed_by_bits(stored, len(self.plan), causes)
+            failed = failed_by_bits(stored, causes)
         else:
             failed = Bitmap(len(self.plan))
             wanted = f"SELECT DISTINCT ordinal FROM failures WHERE cause IN ({', '.join('?' * len(causes))})"

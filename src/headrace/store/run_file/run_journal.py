@@ -108,8 +108,7 @@ class Journal:
             if self._note is not None:
                 self._note.still_running(int(totals["done"]))
         self._totals = totals
-        for ordinal in ordinals:
-            self._stored.add(ordinal)
+        self._stored.update(ordinals)
 
     def _write_rows(self, batches: Sequence[RowBatch], ordinals: list[int]) -> None:
         values = list(chain.from_iterable([batch.values for batch in batches]))

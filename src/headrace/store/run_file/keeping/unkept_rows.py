@@ -38,10 +38,8 @@ class UnkeptRows:
             self._bits.discard(ordinal)
             self._connection.execute("DELETE FROM details WHERE ordinal = ?", (ordinal,))
         for batch in batches:
-            ended = list(zip(batch.ordinals, batch.statuses, strict=True))
-            for ordinal, status in ended:
-                if status == Status.DONE:
-                    self._bits.add(ordinal, ANSWERED)
+            ended = zip(batch.ordinals, batch.statuses, strict=True)
+            self._bits.add([ordinal for ordinal, status in ended if status == Status.DONE], ANSWERED)
             if batch.failures:
                 self._write_failed(batch)
         self._bits.write(self._connection)
@@ -53,7 +51,7 @@ class UnkeptRows:
         for failure in batch.failures:
             by_ordinal.setdefault(failure[0], []).append(failure)
         for ordinal, failures in by_ordinal.items():
-            self._bits.add(ordinal, _cause_of(failures))
+            self._bits.add([ordinal], _cause_of(failures))
             if kept + len(failures) <= MOST_FAILURES:
                 kept += len(failures)
                 self._connection.executemany("INSERT INTO failures VALUES(?, ?, ?, ?)", failures)
@@ -73,14 +71,14 @@ def _cause_of(failures: list[tuple[int, int, str, str]]) -> str:
     return next((cause for cause in causes if cause in _OUTSIDE), causes[0])
 
 
-def finished_by_bits(bits: FinishedBits, size: int, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
+def finished_by_bits(bits: FinishedBits, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
     """The ordinals that have ended, and those of them that a run does not conduct again."""
     settled = () if retry_failed else (cause.value for cause in Cause if cause not in OUTSIDE_CAUSES)
-    return bits.bitmap(size), bits.bitmap(size, (ANSWERED, *settled))
+    return bits.bitmap(), bits.bitmap((ANSWERED, *settled))
 
 
-def failed_by_bits(bits: FinishedBits, size: int, causes: Iterable[Cause] = Cause) -> Bitmap:
-    return bits.bitmap(size, (cause.value for cause in causes))
+def failed_by_bits(bits: FinishedBits, causes: Iterable[Cause] = Cause) -> Bitmap:
+    return bits.bitmap(cause.value for cause in causes)
 
 
 def kept_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail | None:

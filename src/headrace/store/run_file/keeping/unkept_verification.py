@@ -19,7 +19,7 @@ from headrace.store.verification import Verification
 def check_unkept(connection: apsw.Connection, found: Verification, header: RunHeader, plan: Plan) -> None:
     """Note what is damaged; bits that cannot be read are an error, as when a run begins."""
     bits, counters = FinishedBits.load(connection, found.path, len(plan)), read_counters(connection, found.path)
-    failed = failed_by_bits(bits, len(plan))
+    failed = failed_by_bits(bits)
     for what, there in (("done", bits.count()), ("failed", failed.count)):
         if counters[what] != there:
             found.note("counters", f"{counters[what]:,} interviews are counted as {what}, {there:,} are there")

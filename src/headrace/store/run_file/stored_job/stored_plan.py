@@ -17,7 +17,7 @@ from headrace.display import counted
 from headrace.errors import OptionError, RunFileError, spelled
 from headrace.limits import RunOptions
 from headrace.plan import differences
-from headrace.plan.bitmap import Bitmap
+from headrace.plan.bitmap import BLOCK_BITS, Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, decoding
@@ -32,9 +32,10 @@ from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.units import format_bytes
 
-# What is finished, what has a row, and copies of both while a run begins.
-_BITS_EACH = 6
-_BITS_LEFT_OUT = 3  # what is left out, a copy with what is finished, and one while it is made
+# Sets of ordinals take memory by how irregular they are (plan.bitmap). A run holds what is finished, what has a row,
+# what it passes over, and copies while it begins: at least a pointer a block in each.
+_POINTER_BYTES, _MOST_SETS = 8, 8
+_DRAWN_BYTES = 2  # of a number at random in a block with few others
 
 
 def check_lists(connection: apsw.Connection, path: Path, plan: Plan) -> None:
@@ -49,9 +50,13 @@ def check_lists(connection: apsw.Connection, path: Path, plan: Plan) -> None:
             raise damaged(path, f"it has {held:,} of the {length:,} {table} in its plan")
 
 
-def check_fits(plan: Plan, path: Path, budget_bytes: int, *, leaves_out: bool) -> None:
+def check_fits(plan: Plan, path: Path, budget_bytes: int, *, leaves_out: bool, sample: int | None) -> None:
     """Refuse a plan where keeping track of its interviews would take most of the memory budget."""
-    needed_bytes = plan.size * (_BITS_EACH + _BITS_LEFT_OUT * leaves_out) // 8
+    a_bit_each = plan.size // 8  # the most that what is left out, or not drawn, can take
+    needed_bytes = _POINTER_BYTES * _MOST_SETS * plan.size // BLOCK_BITS + a_bit_each * leaves_out
+    if sample is not None:
+        few = min(sample, max(plan.size - sample, 0))
+        needed_bytes += min(few * _DRAWN_BYTES, a_bit_each)
     if needed_bytes > budget_bytes // 2:
         raise RunFileError(
             f"{path} has a plan of {counted(plan.size, 'interview')}, and to keep track of them takes"
@@ -115,7 +120,7 @@ def find_growth(
         wanted_keeping.check(header.keeping, path)
         grown = plan.grown(job.shape(n))
         if budget_bytes is not None:
-            check_fits(grown, path, budget_bytes, leaves_out=bool(job.conditions))
+            check_fits(grown, path, budget_bytes, leaves_out=bool(job.conditions), sample=options.sample)
         if grown == plan:
             return None
         left_out = read_left_out(connection, path, plan)

@@ -14,7 +14,8 @@ import apsw
 import zstandard
 
 from headrace.expressions import Expression, parse
-from headrace.plan.bitmap import Bitmap, BitWriter
+from headrace.plan.bit_writer import BitWriter
+from headrace.plan.bitmap import BLOCK_BYTES, Bitmap
 from headrace.plan.identity import where_row
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, decoding, typed_rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _WHERE, _COUNT = "where", "where.count"
 _PAGE_BYTES = 1 << 20
+_PAGE_BLOCKS = _PAGE_BYTES // BLOCK_BYTES
 _MOST_TEXT = 1_000_000
 
 
@@ -32,7 +34,7 @@ def left_out_of(job: Job, plan: Plan, before: Bitmap | None = None) -> Bitmap | 
     """The ordinals of a plan that a job leaves out; `before` has those of the boxes that are in the file already."""
     if not job.conditions:
         return None
-    written = BitWriter()
+    written = BitWriter(plan.size)
     if before is not None:
         written.append_all(before)
     for base, box in zip(plan.bases, plan.boxes, strict=False):
@@ -49,9 +51,9 @@ def write_where(connection: apsw.Connection, job: Job, left_out: Bitmap | None) 
     connection.execute(write, (_WHERE, where_row(job.conditions)))
     connection.execute(write, (_COUNT, left_out.count))
     compress = zstandard.ZstdCompressor(level=3).compress
-    for number, first in enumerate(range(0, len(left_out.bits), _PAGE_BYTES)):
-        page = bytes(left_out.bits[first : first + _PAGE_BYTES])
-        connection.execute(write, (_page_key(number), compress(page)))
+    for number, first in enumerate(range(0, len(left_out.blocks), _PAGE_BLOCKS)):
+        page = b"".join(map(left_out.block, left_out.blocks[first : first + _PAGE_BLOCKS]))
+        connection.execute(write, (_page_key(number), compress(page[: _bytes_of(left_out.length, number)])))
 
 
 def read_conditions(connection: apsw.Connection, path: Path) -> tuple[Expression, ...]:
@@ -66,16 +68,24 @@ def read_left_out(connection: apsw.Connection, path: Path, plan: Plan) -> Bitmap
     """The ordinals that the job in a run file leaves out."""
     if (count := count_left_out(connection, path)) is None:
         return None
-    bits, decompress = bytearray(), zstandard.ZstdDecompressor(max_window_size=_PAGE_BYTES).decompress
+    found, decompress = Bitmap(plan.size), zstandard.ZstdDecompressor(max_window_size=_PAGE_BYTES).decompress
     with decoding(path, "what it leaves out"):
-        for number in range(-(-((plan.size + 7) // 8) // _PAGE_BYTES)):
+        for number, first in enumerate(range(0, len(found.blocks), _PAGE_BLOCKS)):
             sql = f"SELECT value FROM meta WHERE key = ? AND length(value) <= {2 * _PAGE_BYTES}"
-            ((page,),) = typed_rows(connection, tuple[bytes], sql, (_page_key(number),))
-            bits += decompress(page, max_output_size=_PAGE_BYTES)
-    found = Bitmap.of(plan.size, bits)
-    if len(bits) != (plan.size + 7) // 8 or found.count != count:
+            ((packed,),) = typed_rows(connection, tuple[bytes], sql, (_page_key(number),))
+            page = decompress(packed, max_output_size=_PAGE_BYTES)
+            if len(page) != _bytes_of(plan.size, number):
+                raise ValueError(f"page {number} has another length")
+            for place, block in enumerate(found.blocks[first : first + _PAGE_BLOCKS]):
+                found.put_block(block, page[place * BLOCK_BYTES : (place + 1) * BLOCK_BYTES])
+    if found.count != count or found.count_below(plan.size) != count:
         raise damaged(path, "what it leaves out does not fit its plan")
     return found
+
+
+def _bytes_of(length: int, page: int) -> int:
+    """How many bytes a page has, of a bitmap of so many bits."""
+    return min(_PAGE_BYTES, (length + 7) // 8 - page * _PAGE_BYTES)
 
 
 def count_left_out(connection: apsw.Connection, path: Path) -> int | None:
