@@ -97,7 +97,7 @@ class FinishedBits:
         return [ended for cause, ended in self._ended.items() if cause in wanted]
 
 
-class _Part(NamedTuple):
+class _FinishedPart(NamedTuple):
     """A row of the table `finished`."""
 
     cause: str
@@ -105,7 +105,7 @@ class _Part(NamedTuple):
     bits: bytes
 
 
-def _read_parts(connection: apsw.Connection, count: int) -> Iterator[_Part]:
+def _read_parts(connection: apsw.Connection, count: int) -> Iterator[_FinishedPart]:
     """The rows by cause and number; each is checked. A part is a block in the words of the file."""
     decompress = zstandard.ZstdDecompressor(max_window_size=1 << 20).decompress
     sql = (
@@ -117,7 +117,7 @@ def _read_parts(connection: apsw.Connection, count: int) -> Iterator[_Part]:
         is_ours = cause in _NAMES and number in range(count) and len(bits) == _PART_BYTES
         if not is_ours or checksum != _checksum(cause, number, packed):
             raise ValueError(f"block {number} is not as it was written")
-        yield _Part(cause, number, bits)
+        yield _FinishedPart(cause, number, bits)
 
 
 def _checksum(cause: str, block: int, packed: bytes) -> int:
