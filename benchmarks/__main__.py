@@ -27,6 +27,7 @@ from benchmarks import (
     growth,
     isolated_engine,
     killed_engine,
+    large_plans,
     lists,
     memory,
     overshoot,
@@ -40,6 +41,7 @@ from benchmarks import (
     survey_language,
     survey_workers,
     workers,
+    writer,
 )
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
@@ -57,6 +59,8 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "page_clicks": page_clicks.measure,
     "edsl_files": edsl_files.measure,
     "lists": lists.measure,
+    "large_plans": large_plans.measure,
+    "writer": writer.measure,
     "small": small.measure,
     "command": command.measure,
     "calls": calls.measure,

@@ -52,6 +52,8 @@ class Sizes:
     page_click_minutes: float
     live_run: int
     live_repeats: int
+    fed_rows: int
+    long_file: int  # rows
 
 
 FULL = Sizes(
@@ -95,6 +97,8 @@ FULL = Sizes(
     page_click_minutes=60,
     live_run=200_000,
     live_repeats=5,
+    fed_rows=400_000,
+    long_file=100_000_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -137,6 +141,8 @@ QUICK = Sizes(
     page_click_minutes=1,
     live_run=60_000,
     live_repeats=1,
+    fed_rows=40_000,
+    long_file=3_000_000,
 )
 
 

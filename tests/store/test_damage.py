@@ -213,8 +213,8 @@ def test_a_plan_too_large_to_keep_track_of_is_refused_before_anything_is_made(tm
 
     assert memory_used(run) < 50_000_000
     asked = Survey([QuestionFreeText(question_name="q", question_text="Who?")]).by(Model("test"))
-    large = asked.by(ScenarioList.from_list("c", range(1_000)))
-    for job, interviews, sample in ((large, 10**12, None), (asked, 10**9, 5 * 10**8)):
+    scenarios, sampled = (asked.by(ScenarioList.from_list("c", range(count))) for count in (1_000, 8))
+    for job, interviews, sample in ((scenarios, 10**12, None), (sampled, 8 * 10**9, 10**9)):
         with pytest.raises(RunFileError, match=rf"{interviews:,} interviews.*memory="):
             job.run(tmp_path / "new.run", n=10**9, sample=sample, memory="+200MB")
     assert not (tmp_path / "new.run").exists()

@@ -27,7 +27,8 @@ import zstandard
 BLOCK_BITS = 1 << 16
 BLOCK_BYTES = BLOCK_BITS // 8
 _SHIFT, _BYTE_MASK = 16, BLOCK_BYTES - 1
-_EMPTY, _FULL = bytes(BLOCK_BYTES), b"\xff" * BLOCK_BYTES
+EMPTY_BLOCK = _EMPTY = bytes(BLOCK_BYTES)
+_FULL = b"\xff" * BLOCK_BYTES
 _NOT_FULL = re.compile(rb"[^\xff]")
 _IN_FLAGS, _OUT_FLAGS = bytes.maketrans(b"01", b"\x00\x01"), bytes.maketrans(b"01", b"\x01\x00")
 _MOST_PLAIN = 32

@@ -12,6 +12,7 @@ it while it is written, and it can be sent to somebody else.
     pending                               answers of interviews in flight; bounded by the window
     failures counters runs                causes; kept counts; each run of this file
     memory_history                        memory over all runs of this file, at most 512 points (`store.history`)
+    row_blocks                            only in a long file: which ordinals have a row (`row_blocks`)
     finished totals                       only in a file that keeps less, or totals (`keeping`)
     results (a view)                      answers by question name, "agent.x", "scenario.x", for any SQLite tool
 
@@ -42,7 +43,7 @@ How data flows through the modules:
 - Every row has a checksum of 4 or 8 bytes, made where the interview is conducted (`checksums` says over what). Rows
   that are read through `Results`, or taken up by a run, are checked. A run that goes on in a file checks up to 1,000 of
   its rows first (`row_check`) and warns of damaged ones before it pays for more; a file with fewer rows than it has
-  counted is refused.
+  counted is refused. Rows of a long file, whose blocks are known, are counted in places.
 - The plan grows, and never changes (`stored_job`): `n` adds iterations, `extend` appends to lists, ordinals stay. The
   boxes of the new plan are written last, in one transaction. A job that is refused leaves the file as it was.
 - What `Job.where` leaves out stands in `meta`: the conditions, and a compressed bitmap by ordinal.

@@ -25,6 +25,7 @@ from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import read_counters
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
+from headrace.store.run_file.run_schema import has_row_blocks
 from headrace.store.run_file.stored_job.creation import write_counters
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.transactions import transaction
@@ -32,7 +33,7 @@ from headrace.store.verification import Verification
 from headrace.survey.record import Usage
 
 # What can be put right in a copy; anything else (pages, the plan, the lists) a run could not do without.
-DROPPABLE = frozenset({"interviews", "details", "failures", "counters", "questions", "answers in flight"})
+DROPPABLE = frozenset({"interviews", "details", "failures", "counters", "questions", "answers in flight", "row blocks"})
 _TYPES = {"null": type(None), "integer": int, "real": float, "text": str, "blob": bytes}
 _OF_AN_INTERVIEW = ("interviews", "details", "failures", "pending")
 
@@ -68,6 +69,8 @@ def drop_damaged(connection: apsw.Connection, path: Path, found: Verification) -
         _drop_pending(connection, header)
         _write_kinds(connection, len(header.question_names))
         write_counters(connection, _counted(connection, path, header))
+        if has_row_blocks(connection):
+            connection.execute("DELETE FROM row_blocks")  # the next run writes them anew
     return before - int(connection.execute("SELECT count(*) FROM interviews").get)
 
 

@@ -13,40 +13,30 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, typed_rows
 from headrace.store.run_file.checksums import record_checksum
-from headrace.store.run_file.interview_queries import check_counted, check_none_is_missing
+from headrace.store.run_file.interview_queries import check_counted
 from headrace.store.run_file.keeping.finished_bits import FinishedBits
 from headrace.store.run_file.keeping.unkept_rows import finished_by_bits
+from headrace.store.run_file.row_blocks import RowBlocks
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, decode_record
 
 
 def read_finished(
-    connection: apsw.Connection, path: Path, plan: Plan, bits: FinishedBits | None, *, retry_failed: bool
+    connection: apsw.Connection, path: Path, held: RowBlocks | FinishedBits, size: int, *, retry_failed: bool
 ) -> tuple[Bitmap, Bitmap]:
-    """The ordinals that are finished, and those of them that this run does not conduct again. `bits` where the file
-    keeps no rows.
-    """
-    if bits is not None:
-        check_counted(connection, path, bits.count())
-        return finished_by_bits(bits, retry_failed=retry_failed)
-    check_none_is_missing(connection, path)
-    stored = Bitmap(len(plan))
-    first, last, count = next(iter(connection.execute("SELECT min(ordinal), max(ordinal), count(*) FROM interviews")))
-    if count and (first < 0 or last >= len(plan)):
-        raise damaged(path, f"interview {first if first < 0 else last} is none of its plan")
-    if count and (first, last + 1) == (0, count):  # no holes: nothing to look for
-        stored.fill(count)
-    else:
-        stored.update(ordinal for (ordinal,) in connection.execute("SELECT ordinal FROM interviews"))
-    done = stored.copy()
+    """The ordinals of a plan of `size` that are finished, and those of them that this run does not conduct again."""
+    if isinstance(held, FinishedBits):
+        check_counted(connection, path, held.count())
+        return finished_by_bits(held, retry_failed=retry_failed)
+    done = held.stored.copy()
     causes = [cause.value for cause in OUTSIDE_CAUSES]
     where = "" if retry_failed else f" WHERE cause IN ({', '.join('?' * len(causes))})"
     for (ordinal,) in connection.execute(
         f"SELECT DISTINCT ordinal FROM failures{where}", () if retry_failed else causes
     ):
-        if ordinal not in range(len(plan)):
+        if ordinal not in range(size):
             raise damaged(path, f"a failure is of interview {ordinal}, which is none of its plan")
         done.discard(ordinal)
-    return stored, done
+    return held.stored, done
 
 
 def count_failed(connection: apsw.Connection, among: Bitmap, stop: int) -> int:

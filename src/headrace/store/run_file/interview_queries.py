@@ -204,7 +204,7 @@ def _known_count(connection: apsw.Connection, row_set: RowSet, blocks: BlockCoun
     """How many interviews a row set has, where the file's own count tells, or the counts of blocks."""
     if row_set.is_by_position:
         return None
-    kept = _kept_count(connection)
+    kept = counted_interviews(connection)
     if row_set.is_everything:
         return kept
     if row_set.below is None:
@@ -217,7 +217,8 @@ def _known_count(connection: apsw.Connection, row_set: RowSet, blocks: BlockCoun
     return blocks.count_below(connection, row_set.counted_rows, row_set.below)
 
 
-def _kept_count(connection: apsw.Connection) -> int:
+def counted_interviews(connection: apsw.Connection) -> int:
+    """How many interviews the file has counted."""
     return one_value(connection, int, "SELECT value FROM counters WHERE name = 'done'")
 
 
@@ -232,7 +233,7 @@ def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
 def check_counted(connection: apsw.Connection, path: Path, found: int) -> None:
     """Refuse a file in which so many interviews are found, and another number is counted."""
     with decoding(path, "what it has counted"):
-        kept = _kept_count(connection)
+        kept = counted_interviews(connection)
     if found != kept:
         what = "are missing" if found < kept else "are too many"
         raise damaged(path, f"of {kept:,} interviews that it has counted, {abs(kept - found):,} {what}")
@@ -240,7 +241,7 @@ def check_counted(connection: apsw.Connection, path: Path, found: int) -> None:
 
 def _has_no_holes(connection: apsw.Connection) -> bool:
     last = connection.execute("SELECT max(ordinal) FROM interviews").get
-    return last is None or last + 1 == _kept_count(connection)
+    return last is None or last + 1 == counted_interviews(connection)
 
 
 def range_end(connection: apsw.Connection, start: int, rows: int, *, is_back: bool = False) -> int | None:

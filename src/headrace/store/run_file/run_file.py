@@ -28,6 +28,7 @@ from headrace.store.run_file.keeping.stored_keep import Keeping, WantedKeeping, 
 from headrace.store.run_file.keeping.stored_totals import TotalState, read_totals
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows, failed_by_bits, kept_detail
 from headrace.store.run_file.removal import set_aside
+from headrace.store.run_file.row_blocks import RowBlocks
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
@@ -119,10 +120,15 @@ class RunFile:
         path, connection = live.path, live.connection
         plan = read_plan(connection, path)
         keeping = read_keeping(connection, path)
-        bits = FinishedBits.load(connection, path, len(plan)) if keeping.keep is Keep.NOTHING else None
         with decoding(path, "what is finished"):
-            stored, done = read_finished(connection, path, plan, bits, retry_failed=options.retry_failed)
+            held = (FinishedBits if keeping.keep is Keep.NOTHING else RowBlocks).load(connection, path, len(plan))
+            stored, done = read_finished(connection, path, held, len(plan), retry_failed=options.retry_failed)
             warn_of_damage(connection, path)
+        bits, blocks = (held, None) if isinstance(held, FinishedBits) else (None, held)
+        if blocks is not None and blocks.is_table_due:
+            with live.transaction():
+                blocks.write_anew()
+            blocks.committed()
         left_out = read_left_out(connection, path, plan)
         with decoding(path, "the answers of interviews in flight"):
             pending = read_pending(connection, plan, questions)
@@ -141,7 +147,7 @@ class RunFile:
             done=done,
             stored=stored,
             left_out=left_out,
-            journal=Journal(live, questions, stored, pending, keeping.keep, unkept),
+            journal=Journal(live, questions, stored, pending, keeping.keep, unkept, blocks),
             questions=questions,
             last_run_at=last_run_at,
             retry_failed=options.retry_failed,

@@ -24,6 +24,7 @@ from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import RunOutcome, read_counters
 from headrace.store.run_file.keeping.stored_totals import TotalState, write_totals
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
+from headrace.store.run_file.row_blocks import RowBlocks
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
 from headrace.survey.record import AnswerRecord, Usage, encode_record, without_texts
 from headrace.survey.values import SqlValue
@@ -35,7 +36,7 @@ _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 class Journal:
     """Writes to one run file. `stored` are the ordinals that are finished in it, brought up to date by every commit.
 
-    `unkept` takes what finished interviews leave where the file keeps no rows.
+    `unkept` takes what finished interviews leave where the file keeps no rows; otherwise `blocks` follow the rows.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Journal:
         pending: Iterable[int],
         keep: Keep,
         unkept: UnkeptRows | None,
+        blocks: RowBlocks | None,
     ) -> None:
         self._live = live
         self._connection = live.connection
@@ -53,6 +55,7 @@ class Journal:
         self._columns = min(questions, ANSWER_COLUMNS)
         self._keeps_texts = keep is Keep.EVERYTHING
         self._unkept = unkept
+        self._blocks = blocks
         self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
         self._kinds_seen: list[set[type]] = [set() for _ in range(self._columns)]
         self._width = len(HEAD) + self._columns + 2
@@ -100,6 +103,8 @@ class Journal:
                 self._forget_earlier(ordinals, replaced)
                 if self._unkept is None:
                     self._write_rows(batches, ordinals)
+                    if self._blocks is not None:
+                        self._blocks.write(ordinals)
                 else:
                     self._unkept.write(batches, replaced)
             if aggregate is not None:
@@ -109,6 +114,8 @@ class Journal:
                 self._note.still_running(int(totals["done"]))
         self._totals = totals
         self._stored.update(ordinals)
+        if self._blocks is not None:
+            self._blocks.committed()
 
     def _write_rows(self, batches: Sequence[RowBatch], ordinals: list[int]) -> None:
         values = list(chain.from_iterable([batch.values for batch in batches]))

@@ -53,6 +53,10 @@ _EMBEDDED_FILES = """
 CREATE TABLE embedded(digest TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE embedded_parts(digest TEXT, part INTEGER, content BLOB NOT NULL, PRIMARY KEY(digest, part));
 """
+# Made in a file that has grown long, of any version, as are those of embedded files.
+_ROW_BLOCKS = """
+CREATE TABLE row_blocks(block INTEGER PRIMARY KEY, bits BLOB NOT NULL, checksum);
+"""
 _KEEPING_TABLES = """
 CREATE TABLE finished(cause TEXT, block INTEGER, bits BLOB NOT NULL, checksum, PRIMARY KEY(cause, block)) WITHOUT ROWID;
 CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLOB NOT NULL, checksum) WITHOUT ROWID;
@@ -61,10 +65,11 @@ CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLO
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    WITH_TOTALS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES, _KEEPING_TABLES),
-    WITH_CHECKSUMS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES),
+    WITH_TOTALS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES, _ROW_BLOCKS, _KEEPING_TABLES),
+    WITH_CHECKSUMS: accepted_tables(_TABLES, MEMORY_HISTORY, _EMBEDDED_FILES, _ROW_BLOCKS),
     WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), MEMORY_HISTORY),
 }
+_NEWER = ("memory_history", "embedded", "embedded_parts", "row_blocks")
 
 
 def create_tables(connection: apsw.Connection, questions: int, *, with_totals: bool) -> None:
@@ -102,6 +107,17 @@ def has_embedded_files(connection: apsw.Connection) -> bool:
     return connection.execute(sql).get == 2
 
 
+def add_row_blocks(connection: apsw.Connection) -> None:
+    """Give a file the table of blocks of rows, where it has none."""
+    if not has_row_blocks(connection):
+        connection.execute(_ROW_BLOCKS)
+
+
+def has_row_blocks(connection: apsw.Connection) -> bool:
+    sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'row_blocks'"
+    return connection.execute(sql).get == 1
+
+
 def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is no run file, or whose tables are not those that `create_tables` makes."""
     check_format(connection, path, RUN_FILE)
@@ -110,7 +126,7 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
         raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)
     ending = "" if version == WITHOUT_CHECKSUMS else _CHECKSUM
     others: dict[str, IsOurs] = {"interviews": lambda sql: _is_interviews(sql, ending)}
-    check_schema(connection, path, _ACCEPTED[version], others, newer=("memory_history", "embedded", "embedded_parts"))
+    check_schema(connection, path, _ACCEPTED[version], others, newer=_NEWER)
     asked: int = connection.execute("SELECT count(*) FROM questions").get
     answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
     if not asked or answers != min(asked, ANSWER_COLUMNS):

@@ -43,6 +43,7 @@ from headrace.store.run_file.interview_queries import (
 )
 from headrace.store.run_file.keeping.stored_totals import TotalsCheck, read_totals
 from headrace.store.run_file.keeping.unkept_verification import check_unkept
+from headrace.store.run_file.row_blocks import check_row_blocks
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta
@@ -76,6 +77,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
         else:
             found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
             found.attempt("interviews", lambda: check_none_is_missing(connection, path))
+            found.attempt("row blocks", lambda: check_row_blocks(connection, found, plan.size))
         if (text := header.keeping.totals) is not None:
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
