@@ -11,7 +11,7 @@ and arithmetic (`product`) turns the ordinal into positions in four lists.
 - A plan is a row of boxes. The first box is the whole product as it was first run; every growth (more iterations,
   agents or scenarios) appends the box of its new combinations, so an ordinal never moves. Within a box the iteration is
   the slowest digit and the model the fastest, so that the first few interviews meet every model.
-- Finished interviews are a bitmap by ordinal (`bitmap`), packed in blocks: 0.4 MB for 10^9 that were done in order.
+- Finished interviews are a bitmap by ordinal (`bitmap`), packed in blocks: 0.4 MB for 10^9 that are done in order.
 - `Job.where` leaves combinations out (`left_out`): a bitmap by ordinal too, evaluated once and kept in the run file.
 - A plan's identity (`identity`) is one digest each for survey, agents, scenarios and models. A function in a model's
   parameters counts by its name and source, not by what it has captured; it is never stored as code and never looked up
