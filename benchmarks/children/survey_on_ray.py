@@ -41,7 +41,7 @@ class StoreWatch:
     def _watch(self) -> None:
         while not self._is_over.wait(_LOOK_EVERY_S):
             ray: Any = sys.modules.get("ray")
-            if ray is not None and ray.is_initialized():
+            if getattr(ray, "is_initialized", bool)():  # not while it is being imported
                 name = "object_store_memory"
                 held = ray.cluster_resources().get(name, 0) - ray.available_resources().get(name, 0)
                 self.peak_bytes = max(self.peak_bytes, int(held))
@@ -68,8 +68,8 @@ def main(path: str, interviews: int, in_flight: int, url: str, where: str, clust
     print_figures(
         seconds=stats.seconds,
         took_s=took_s,
-        cpu_us=(cpu_s + others_s) / interviews * 1e6,
-        own_us=cpu_s / interviews * 1e6,
+        cpu_s=cpu_s + others_s,
+        own_s=cpu_s,
         resident_bytes=_peak_bytes(),
         store_bytes=store.peak_bytes,
     )

@@ -3,8 +3,9 @@
     WorkerPool ── orders ──► RemoteWarden ── one payload at a time ──► NodeHost (cluster.node_host)
                ◄─ reports ──              ◄── one answer at a time ───
 
-No timer gathers messages: whatever was posted while the last payload was on its way makes the next one, so that the
-cost of a call to the node is shared by more messages the busier a run is.
+Whatever was posted while the last payload was on its way makes the next one. A call to a node takes about a
+millisecond of CPU, so after a payload with little in it the next waits for some milliseconds: nothing beside the time
+that a model takes to answer.
 
 A node that has not answered for `silent_s` is lost, and so is one whose actor has died: the pool hears that its warden
 has ended, and each worker's work goes on elsewhere. What a lost node does later is heard by nobody.
@@ -42,6 +43,8 @@ from headrace.workers.wire import Death, DeathKind, ForkWorker, KillWorker, SetL
 
 SILENT_S = 15.0
 _TICK_S = 1.0
+_GATHER_S = 0.005
+_MUCH_BYTES = 30_000
 _END_WITHIN_S = 5.0
 
 
@@ -147,7 +150,9 @@ class RemoteWarden:
     async def _deliver(self) -> None:
         while self.lost is None:
             await self._outgoing.wait()
-            await self._answered(self._node.deliver(self._outgoing.payload()))
+            payload = self._outgoing.payload()
+            await self._answered(self._node.deliver(payload))
+            await self._gather(payload)
 
     async def _collect(self) -> None:
         while self.lost is None:
@@ -155,6 +160,12 @@ class RemoteWarden:
             if payload is not None:
                 self.heard_at = time.monotonic()
                 self._take(payload)
+                await self._gather(payload)
+
+    async def _gather(self, payload: bytes) -> None:
+        """Let more come together, where the last payload had little in it."""
+        if len(payload) < _MUCH_BYTES:
+            await asyncio.sleep(_GATHER_S)
 
     async def _answered(self, call: Awaitable[Any]) -> Any:
         """Its answer; a node that does not answer is lost. Ticks are counted, not time: a controller that was stopped
