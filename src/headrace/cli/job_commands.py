@@ -23,6 +23,7 @@ from headrace.errors import OptionError
 if TYPE_CHECKING:
     from headrace.limits import RunOptions
     from headrace.plan.job import Job
+    from headrace.ray_option import Ray
 
 
 @with_run_flags(without="")
@@ -99,7 +100,18 @@ def _run_options(flags: RunFlags) -> RunOptions:
     named = {name: value for name, value in asdict(flags).items() if name in RunOptions.__struct_fields__}
     named |= {"aggregate": _aggregate(flags.aggregate or []), "group_by": tuple(flags.group_by or ()) or None}
     progress_bar = "log" if flags.log else "lines" if flags.lines else True
-    return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar, executor=flags.on)
+    return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar, executor=_cluster(flags.on))
+
+
+def _cluster(written: str | None) -> Ray | None:
+    """The cluster that --on names: `ray` is the one of this host."""
+    if written is None:
+        return None
+    if written != "ray" and not written.startswith("ray://"):
+        raise OptionError(f"--on {written} names no cluster.", fix="Write --on ray, or --on ray://host:10001.")
+    from headrace.ray_option import Ray
+
+    return Ray("auto" if written == "ray" else written)
 
 
 def _aggregate(written: list[str]) -> dict[str, str] | None:

@@ -15,7 +15,6 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from headrace.ray_option import Ray
 from headrace.units import NONE
 
 SOME_FAILED = 3
@@ -52,13 +51,6 @@ def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
     if not number > 0:
         raise typer.BadParameter(f"{text!r} is neither {what} nor none.")
     return number
-
-
-def _cluster(text: str) -> Ray:
-    """`ray` is the cluster of this host; an address is one elsewhere."""
-    if text != "ray" and not text.startswith("ray://"):
-        raise typer.BadParameter(f"{text!r} is neither ray nor ray://host:port.")
-    return Ray("auto" if text == "ray" else text)
 
 
 ROWS = "a .csv, .jsonl, .parquet, .xlsx or .db file, a pattern for many, an address, or -"
@@ -120,12 +112,8 @@ class RunFlags:
         typer.Option(parser=_workers, metavar="N", help="How many processes conduct the interviews; 0 for this one."),
     ] = None
     on: Annotated[
-        Ray | None,
-        typer.Option(
-            parser=_cluster,
-            metavar="CLUSTER",
-            help="Conduct them on a Ray cluster: ray for this host's, or ray://host:port.",
-        ),
+        str | None,
+        typer.Option(metavar="CLUSTER", help="Run on a Ray cluster: ray is this host's, or give its address."),
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")] = None
     sample: Annotated[

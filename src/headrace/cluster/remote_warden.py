@@ -59,8 +59,6 @@ class NodeCalls(Protocol):
 class RemoteWarden:
     """`on_lost` hears once why the node is lost. `environment` is for the warden and its workers."""
 
-    pid: int | None = None
-
     def __init__(
         self,
         node: NodeCalls,
@@ -82,6 +80,10 @@ class RemoteWarden:
         self.lost: str | None = None
         self.used_bytes = 0  # of the node's host and everything it has started, by its last word
         self.heard_at = time.monotonic()
+
+    @property
+    def pid(self) -> int | None:
+        return None  # of another host's
 
     @property
     def is_open(self) -> bool:

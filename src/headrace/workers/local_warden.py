@@ -73,8 +73,10 @@ class WardenPlace(Protocol):
     gone for good, None while it is there.
     """
 
-    pid: int | None
     lost: str | None
+
+    @property
+    def pid(self) -> int | None: ...
 
     @property
     def is_open(self) -> bool: ...
@@ -104,11 +106,16 @@ class LocalWarden:
     """A warden as a child of this process. `environment` is what it and its workers have beside ours."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:
-        self.pid: int | None = None
+        self._pid: int | None = None
         self.lost: str | None = None  # never: this process would be gone too
         self._environment = environment or {}
         self._control: Channel | None = None
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The warden's process; while another is being started, that of the one before."""
+        return self._pid if self._process is not None else None
 
     @property
     def is_open(self) -> bool:
@@ -126,7 +133,7 @@ class LocalWarden:
         self._control.send(setup)
 
     def started(self, pid: int) -> None:
-        self.pid = pid
+        self._pid = pid
         if self._process is not None:
             self._guard_standby(self._process)
 
@@ -158,9 +165,8 @@ class LocalWarden:
         if self._control is not None:
             self._control.close()
         process, self._process = self._process, None
-        warden, self.pid = self.pid, None
         if process is not None:
-            await _reaped(process, warden)
+            await _reaped(process, self._pid)
 
     def _guard_standby(self, process: subprocess.Popen[bytes]) -> None:
         """Warden and standby continue each other, and both may be stopped: the standby goes on first."""
