@@ -1,8 +1,9 @@
 """Random histories for a model world. Covers: drawing, playing, ending and shrinking them.
 
 A history is a list of plain actions; one that makes no sense where it stands does nothing, so that any part of a
-history is one too. After its actions it is drained: memory calms down, or stays where it is stuck, and everything has
-to end.
+history is one too. After its actions it is drained: memory calms down, or stays where it is stuck, hosts that are
+leaving or silent go, and everything has to end. Hosts come, go, lie and fall silent in every third history, and in all
+that have several.
 """
 
 import random
@@ -50,6 +51,10 @@ _WEIGHTS = {
     "close": 0.1,
 }
 _NAMES, _CUMULATIVE = list(_WEIGHTS), [sum(list(_WEIGHTS.values())[: n + 1]) for n in range(len(_WEIGHTS))]
+
+
+# What happens to hosts, or what they say.
+_HOST_NAMES = ("host", "join", "leave", "lose", "silence", "speak", "lie", "lie", "join again", "wait", "submit")
 
 
 class Action(NamedTuple):
@@ -127,6 +132,11 @@ _PROMISED = (
     Action("submit", 37, 0.0),
     Action("wait", 1, 0.0),
 )
+# A run whose host is lost again and again, and comes back: that is never the run's own fault.
+_LOST_HOSTS = (_TALK, *(Action("lose", 0, 0.0), Action("join", 1, 0.0)) * 4)
+# The large one needs more than the small host has; the small one behind it does not.
+_LARGE, _SMALL = Action("submit", 9 * 97, 0.0), Action("submit", 37, 0.1)
+_WAITS_FOR_THE_LARGE_HOST = (Action("submit", 37, 1.0), _LARGE, *[_SMALL] * 3, Action("wait", 0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -143,24 +153,42 @@ class History:
         return f"seed {self.seed}, {len(self.actions)} actions, {where}\n{told}"
 
 
+def _hosts(chance: float) -> int:
+    if chance < 0.8:
+        return 1
+    return 2 if chance < 0.92 else 3 + int((chance - 0.92) * 60)  # up to seven
+
+
+def _among_hosts(seed: int, hosts: int, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """With a few actions of hosts in between: their chance is their own, so that the other actions stay as they are."""
+    if hosts == 1 and seed % 3:
+        return actions
+    chance, found = random.Random(-1 - seed), list(actions)
+    for _ in range(chance.randint(1, 6)):
+        name = _HOST_NAMES[chance.randrange(len(_HOST_NAMES))]
+        found.insert(chance.randint(0, len(found)), Action(name, chance.getrandbits(16), chance.random()))
+    return tuple(found)
+
+
 def draw(seed: int, actions: int = ACTIONS) -> History:
     chance = random.Random(seed)
     names = chance.choices(_NAMES, cum_weights=_CUMULATIVE, k=chance.randint(actions // 3, actions))
     slots = chance.randint(1, 4)
     before = {1: _PROMISED, 2: _AGAIN, 3: _SHORT, 4: _CROWD}.get(slots, ()) if seed % 2 else ()
-    return History(
-        seed,
-        slots=slots,
-        hosts=1 if chance.random() < 0.8 else 2,
-        stuck_at=chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None,
-        actions=before
+    hosts = _hosts(chance.random())
+    stuck_at = chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None
+    actions = (
+        before
         + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
         + (_FAILING_CHILDREN if seed % 32 == 6 else ())
         + (_WANTS_MORE if seed % 32 == 18 else ())
         + (_ENDS_WARDEN[: -(seed // 32 % 6) or None] if seed % 32 == 14 else ())
         + (_DEADLY_CHILD[: -(seed // 32 % 2) or None] if seed % 32 == 10 else ())
-        + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
+        + (_LOST_HOSTS if seed % 48 == 11 else ())
+        + (_WAITS_FOR_THE_LARGE_HOST if seed % 8 == 4 and hosts > 1 else ())
+        + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names)
     )
+    return History(seed, slots, hosts, stuck_at, _among_hosts(seed, hosts, actions))
 
 
 def play(history: History) -> CheckedWorld:
@@ -213,7 +241,7 @@ def _without_some(history: History, size: int, rule: str | None) -> History | No
 
 def _act(world: CheckedWorld, action: Action) -> None:
     name, who, much = action
-    running = [run for run in world.runs.values() if run.slot]
+    running = [run for run in world.runs.values() if world.is_heard(run)]
     match name:
         case "submit":
             _submit(world, who, much)
@@ -221,15 +249,15 @@ def _act(world: CheckedWorld, action: Action) -> None:
             _obey_preempts(world)
             world.wait(_SECONDS[who % len(_SECONDS)])
         case "base" if host := _pick(list(world.hosts.values()), who):
-            host.base = int(BUDGET * much * much)
+            host.base = int(host.size * much * much)
             world.read(host)
-        case "budget" if host := _pick(list(world.hosts.values()), who):
-            host.budget = min(BUDGET, int(BUDGET * (0.6 + much)))
+        case "budget" if host := _pick([host for host in world.hosts.values() if not host.is_silent], who):
+            host.budget = min(host.size, int(host.size * (0.6 + much)))
             world.read(host)
-        case "warden" if host := _pick(list(world.hosts.values()), who):
+        case "warden" if host := _pick([host for host in world.hosts.values() if not host.is_silent], who):
             world.end_warden(host)
-        case "host":
-            _lose_or_join(world, who)
+        case "host" | "join" | "leave" | "lose" | "silence" | "speak" | "lie" | "join again":
+            _act_on_host(world, name, who, much)
         case "survey" if host := _pick(list(world.hosts), who):
             _survey(world, host, who, much)
         case "beat":
@@ -288,7 +316,7 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
         case "child":
             world.submit(run.priority, KINDS[who % len(KINDS)], None, run, None)
         case "late":
-            _tell_late(world, run)
+            _tell_late(world, run, run.epoch - 1)
         case _:
             pass  # nothing there to do it with
 
@@ -297,6 +325,8 @@ def _limit_of(world: CheckedWorld, run: Run, who: int, much: float) -> int:
     """What its worker was held to when it met that: all it was owed, or less, where others had the rest."""
     if run.slot is None or world.hosts[run.slot.host].lendable is None:
         return 0
+    if who % 23 == 0:
+        return 50 * BUDGET  # it says so
     return max(1, int(world.owed(run.slot) * (1 if who % 3 else much)))
 
 
@@ -311,9 +341,9 @@ def _submit(world: CheckedWorld, who: int, much: float) -> None:
     world.submit(priority, KINDS[(who >> 4) % len(KINDS)], declared, None, limit_s)
 
 
-def _tell_late(world: CheckedWorld, run: Run) -> None:
-    """News of an attempt that was replaced: nothing may come of it."""
-    late = Run(run.id, run.kind, run.priority, None, 0.0, 0, epoch=run.epoch - 1)
+def _tell_late(world: CheckedWorld, run: Run, epoch: int) -> None:
+    """News of an attempt that was replaced, or never was: nothing may come of it."""
+    late = Run(run.id, run.kind, run.priority, None, 0.0, 0, epoch=epoch)
     world.effect(late)
     world.end(late, ExitCause.FAILED)
 
@@ -342,9 +372,52 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
         world.join(f"host{world.ids + 10}", 1 + who % 3)
 
 
+def _act_on_host(world: CheckedWorld, name: str, who: int, much: float) -> None:
+    host = _pick(list(world.hosts.values()), who)
+    match name:
+        case "host":
+            _lose_or_join(world, who)
+        case "join":
+            world.join(f"host{world.ids + 20 + who % 5}", 1 + who % 3, int(BUDGET * (0.4 + 0.6 * much)))
+        case _ if host is None:
+            pass
+        case "leave":
+            world.leave(host)
+        case "lose":
+            world.lose(host.name)
+        case "silence":
+            host.is_silent = True
+        case "speak":
+            host.is_silent = False
+        case "join again":
+            world.join(host.name, host.slot_count, host.size)
+        case _:
+            _lie(world, host, who)
+
+
+def _lie(world: CheckedWorld, host: HostModel, who: int) -> None:
+    elsewhere = tuple((run.id, 5 * BUDGET) for run in world.runs.values() if not run.slot or run.slot.host != host.name)
+    running = [run for run in world.runs.values() if world.is_heard(run)]
+    match who % 7:
+        case 0 | 1:
+            world.read_what_cannot_be(host, who >> 4)
+        case 2:
+            world.read_late(host)
+        case 3:
+            world.read_of_nobody()
+        case 4:
+            world.read(host, (*elsewhere, (10**6, BUDGET)))
+        case 5 if run := _pick([run for run in running if not run.effects], who):
+            world.end_effect_that_never_began(run)
+        case _ if run := _pick([run for run in world.runs.values() if not run.slot], who):
+            _tell_late(world, run, run.epoch + 1)  # as though it had been started there
+        case _:
+            pass
+
+
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
-        if not run.slot or not isinstance(run.stop, PreemptRun) or run.effects:
+        if not world.is_heard(run) or not isinstance(run.stop, PreemptRun) or run.effects:
             continue
         if run.slot.is_waiting or not run.stop.is_patient:  # others take their time
             stop(world, run)
@@ -362,10 +435,10 @@ def _drain(world: CheckedWorld, history: History) -> None:
     """Everything that still runs takes its steps and ends; everything that waits gets its turn."""
     for name in list(world.heartbeats):
         world.end_heartbeat(name)
-    for host in world.hosts.values():
-        host.base = 50 if history.stuck_at is None else int(BUDGET * history.stuck_at)
-        host.budget = BUDGET
     for number in range(_ROUNDS):
+        for host in world.hosts.values():
+            host.base = 50 if history.stuck_at is None else int(host.size * history.stuck_at)
+            host.budget = host.budget if host.is_silent else host.size
         if not world.runs:
             break
         _drain_round(world, number)
@@ -384,8 +457,13 @@ def _drain_round(world: CheckedWorld, number: int) -> None:
         world.parked.remove(run)
         world.submit_run(run)
     for run in list(world.runs.values()):
-        if run.slot:
+        if world.is_heard(run):
             _go_on(world, run, world.hosts[run.slot.host])
+    for host in list(world.hosts.values()):
+        if host.is_leaving and not host.slots:
+            world.lose(host.name)
+    if not world.takers and not world.is_closing:
+        world.join("last", 2)
     world.wait(1.0 + number // 40)
 
 
@@ -399,7 +477,7 @@ def _go_on(world: CheckedWorld, run: Run, host: HostModel) -> None:
         else:
             world.end_wait(run)
         return
-    run.memory = max(0, min(run.memory, run.slot.reserved // 4, (BUDGET - host.base) // 4)) if run.slot else 0
+    run.memory = max(0, min(run.memory, run.slot.reserved // 4, (host.size - host.base) // 4)) if run.slot else 0
     is_old = world.now_s - run.began_s >= 2.0
     world.step(run)
     if is_old and run.slot:
@@ -411,7 +489,8 @@ def _check_surveys_recover(world: CheckedWorld) -> None:
         for host in world.granted:
             world.use_survey(host, 1.0)
         world.wait(1.0)
-    check(all(granted == WANTED for granted in world.granted.values()), "surveys get back all they want")
+    stay = [host.name for host in world.takers if not host.is_silent]
+    check(all(world.granted.get(host, WANTED) == WANTED for host in stay), "surveys get back all they want")
 
 
 def _pick(among: list, who: int):

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from headrace.agents.scheduler.events import (
     AttemptEnded,
+    DropHost,
     EndRun,
     GrantPermits,
     KillHeartbeat,
@@ -32,6 +33,7 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StopReason,
     Submitted,
+    Tick,
 )
 from headrace.exit_causes import ExitCause
 from headrace.memory.governor import Pressure
@@ -44,6 +46,7 @@ from tests.agents.scheduler.world import (
     LIMITS,
     PERMIT_BYTES,
     QUEUE,
+    SILENT_AFTER_S,
     WAIT_MARGIN,
     HostModel,
     Run,
@@ -113,6 +116,9 @@ class CheckedWorld(World):
                 check(host and host.pressure is Pressure.NORMAL, "heartbeats are skipped above the first level")
             case KillHeartbeat():
                 check(self.heartbeats.get(command.name) == command.epoch, "no command for a heartbeat that has ended")
+            case DropHost():
+                host = self.hosts.get(command.host)
+                check(host is not None and self._is_past(host), "only a host that fell silent is dropped")
             case RecordNotice():
                 self._check_note(command)
             case SkipHeartbeat() | Reclaim():
@@ -122,6 +128,8 @@ class CheckedWorld(World):
 
     def check_world(self, event: SchedulerEvent) -> None:
         self._circuits.after()
+        if isinstance(event, Tick):
+            check(not any(self._is_past(host) for host in self.hosts.values()), "a host that fell silent is dropped")
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
         if isinstance(event, PriorityRaised) and (raised := self.runs.get(event.id)):
             lower = [run for run in self.with_children(raised) if run.priority < event.priority]
@@ -134,8 +142,12 @@ class CheckedWorld(World):
             self._check_nobody_is_passed_over_in_silence()
             self._check_lower_work_makes_room()
             self._check_nobody_waits_for_what_is_free()
+            self._check_nobody_waits_for_who_cannot_start_there(self.hosts.get(event.host))
         for host in self.hosts.values():
             self._note_idle(host, is_read=isinstance(event, MemoryMeasured))
+
+    def _is_past(self, host: HostModel) -> bool:
+        return host.heard_s + SILENT_AFTER_S <= self.now_s
 
     def _check_start(self, command: StartRun) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -151,6 +163,7 @@ class CheckedWorld(World):
         pushed_out = run.preemptions + run.others_had_it - run.short_deaths
         check(command.preemptions <= pushed_out, "what had to go on with less is not counted as preempted for that")
         slot = self.slot_for(run)
+        check(slot or not host.is_leaving, "a host that is leaving takes no new runs")
         if slot is not None and slot.is_waiting:
             check(_computing(host) < host.slot_count, "never above the slots")
         if slot is None:
@@ -271,16 +284,24 @@ class CheckedWorld(World):
             is_kept = is_made and any(self._is_stopping(slot) for slot in leaving)
             check(not is_kept, "no start takes what is made free for a promise")
         others = [other for other in self.runs.values() if other is not run and self._is_in_line(other)]
+        if len(self.takers) > 1:
+            before = [other for other in others if latest_place(other) < place(run) and not self._may_be_aside(other)]
+            elsewhere = [other for other in self.takers if other is not host]
+            stuck = [other for other in before if other.declared and not self._could_be_held(other, elsewhere)]
+            if all(other.pressure is Pressure.NORMAL for other in self.takers):
+                check(not stuck, "nobody starts on the only host that could hold who has waited longer")
+            others = [other for other in others if self._has_a_place_on(other, host)]
         if run.priority is not Priority.CRITICAL:
             waits = any(other.priority is Priority.CRITICAL for other in others)
             check(not waits, "CRITICAL never waits behind others")
-        if all(host.pressure is Pressure.NORMAL for host in self.hosts.values()):
+        if all(host.pressure is Pressure.NORMAL for host in self.takers):
             before = [other for other in others if latest_place(other) < place(run)]
             aside = [other for other in before if self._may_be_aside(other)]
             passed = [other for other in before if other.kind in self.open_kinds and other not in aside]
             check(not passed, "what has started before is never held by a circuit")
             check(len(aside) == len(before), "nobody passes who has waited longer, age counted")
-            is_up = aside and all(other.pushed_out_by is None and not self._is_in_time(other) for other in aside)
+            ahead = [other for other in others if place(other) < place(run) and self._may_be_aside(other)]
+            is_up = aside and all(other.pushed_out_by is None and not self._is_in_time(other) for other in ahead)
             check(not is_up, "who waits aside is not passed for ever")
 
         for level in (Priority.NORMAL, Priority.HIGH):
@@ -290,8 +311,32 @@ class CheckedWorld(World):
             if first in others and latest_place(first) < place(run) and not self._may_be_aside(first):
                 check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
 
+    def _could_be_held(self, run: Run, hosts: list[HostModel]) -> bool:
+        return any((run.declared or QUEUE.least_run_bytes) <= host.room_alone for host in hosts)
+
+    def _has_a_place_on(self, run: Run, host: HostModel) -> bool:
+        """Whether a run that waits certainly could start there."""
+        is_plain = not (run.preemptions or run.warden_ends or run.is_child or host.zero or host.is_leaving)
+        is_calm = host.pressure is Pressure.NORMAL and not any(slot.is_waiting for slot in host.slots.values())
+        return is_plain and is_calm and self._will_fit(run, host, [])
+
+    def _check_nobody_waits_for_who_cannot_start_there(self, host: HostModel | None) -> None:
+        """Where those ahead of a run need more than a host has, they do not keep the run from it."""
+        if host is None or len(self.hosts) < 2 or self.granted:
+            return
+        in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
+        is_plain = all(run.declared and not run.epoch and run.kind not in self.open_kinds for run in in_line)
+        is_calm = all(other.pressure is Pressure.NORMAL for other in self.takers)
+        if len(self.takers) < 2 or not is_plain or not is_calm:
+            return
+        for run in in_line:
+            ahead = [other for other in in_line if other is not run and place(other) < latest_place(run)]
+            is_next = ahead and not self._could_be_held(min(ahead, key=lambda each: each.declared), [host])
+            waits = is_next and not self.is_too_large(run) and self._has_a_place_on(run, host)
+            check(not waits, "nobody waits behind who cannot start on a host that is free")
+
     def _was_out_too_long(self, run: Run) -> bool:
-        is_admitted = any(run.priority >= _LOWEST_STARTED[host.pressure] for host in self.hosts.values())
+        is_admitted = any(run.priority >= _LOWEST_STARTED[host.pressure] for host in self.takers)
         return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
 
     def _is_in_line(self, run: Run, *, may_be: bool = False) -> bool:
@@ -311,12 +356,12 @@ class CheckedWorld(World):
         check(run.skipped_in != self.episodes, "skipped once in each episode")
 
     def _presses_everywhere(self) -> bool:
-        return all(host.pressure is not Pressure.NORMAL for host in self.hosts.values())
+        return all(host.pressure is not Pressure.NORMAL for host in self.takers)
 
     def _check_nobody_is_passed_over_in_silence(self) -> None:
-        if not self.hosts or not self._presses_everywhere():
+        if not self.takers or not self._presses_everywhere():
             return
-        has_slot = any(_computing(host) < host.slot_count for host in self.hosts.values())
+        has_slot = any(_computing(host) < host.slot_count for host in self.takers)
         # One of an open kind may be in line as its probe: then LOW waits for its turn behind it.
         may_be_in_line = [
             run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)
@@ -329,6 +374,8 @@ class CheckedWorld(World):
         run = self.runs.get(command.id)
         if run is None or run.slot is None or run.epoch != command.epoch:
             raise Broken("no command for work that has ended or was replaced")
+        if isinstance(event, MemoryMeasured) and command.why in _PUSHES_OUT:
+            check(command.host == event.host == run.slot.host, "a reading presses on its own host only")
         if isinstance(event, AttemptEnded) and command.why is StopReason.WITH_PARENT:
             is_cut = isinstance(command, KillRun) and run.effects > 0
             check(not is_cut, "no side effect is cut because a parent has stopped")
@@ -405,7 +452,8 @@ class CheckedWorld(World):
         check(command.is_patient or Priority.CRITICAL in levels, "only CRITICAL work cuts steps short")
         if command.is_patient:
             is_in_line = any(run.priority is Priority.CRITICAL and self._is_in_line(run) for run in higher)
-            check(resuming or not is_in_line, "CRITICAL work does not wait for steps")
+            has_a_choice = len(self.takers) > 1  # it may wait for another host
+            check(resuming or not is_in_line or has_a_choice, "CRITICAL work does not wait for steps")
             check(self.now_s >= slot.keeps_until_s, "a turn that age has given is not cut short")
         if slot.is_waiting:
             check(_will_have_a_slot(host, leaving), "what waits makes no room where a slot is lacking")
@@ -418,16 +466,18 @@ class CheckedWorld(World):
             in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
             is_enough = leaving and all(self._will_fit(run, host, leaving) for run in in_line)
             check(not is_enough, "no more stop than the next run needs")
-        stays = sum(other.charge for other in host.slots.values() if other.priority >= max(levels))
+        stay = [other for other in host.slots.values() if other.priority >= max(levels) and other.stop_sent_s is None]
+        stays = sum(other.charge for other in stay)
         least = min((run.declared or QUEUE.least_run_bytes for run in self.runs.values() if run.is_waiting), default=0)
         check(resuming or turns or least + stays <= host.budget, "nobody stops where that does not help")
 
     def _will_fit(self, run: Run, host: HostModel, leaving: list[Slot]) -> bool:
         """Whether the run certainly fits once these have left."""
-        if run.declared is None or run.epoch or self._has_died(run) or self.granted:
+        if run.declared is None or run.epoch or self._has_died(run) or host.name in self.granted:
             return False
         stays = [slot for slot in host.slots.values() if slot not in leaving]
-        taken = sum(max(slot.reserved, slot.read_bytes) for slot in stays) + KEPT_BACK * (_computing(host) + 1)
+        taken = sum(max(slot.reserved, slot.read_bytes, slot.grown) for slot in stays)
+        taken += KEPT_BACK * (_computing(host) + 1)
         has_memory = taken + host.used + run.declared <= host.budget * LIMITS.preempt_at
         return has_memory and _will_have_a_slot(host, leaving) and not any(slot.is_alone for slot in stays)
 
@@ -453,7 +503,7 @@ class CheckedWorld(World):
         """Where only a slot is lacking, and it is certain who is first: this is told, not guessed."""
         in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
         host = next(iter(self.hosts.values()), None)
-        if not in_line or host is None or len(self.hosts) > 1 or self.granted:
+        if not in_line or host is None or len(self.hosts) > 1 or host.is_leaving or self.granted:
             return
         first, level = min(in_line, key=place), max(run.priority for run in in_line)
         is_plain = all(
@@ -484,7 +534,7 @@ class CheckedWorld(World):
         in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
         in_line = [run for run in in_line if not (self._may_be_aside(run) and self._is_in_time(run))]
         in_line = [run for run in in_line if not self.is_too_large(run)]
-        if not in_line or host is None or len(self.hosts) > 1 or self.granted:
+        if not in_line or host is None or len(self.hosts) > 1 or host.is_leaving or self.granted:
             return
         first = min(in_line, key=place)
         # Where runs are not measured one by one, what a slot was last seen to use may be long ago.
@@ -568,12 +618,14 @@ class CheckedWorld(World):
 
     def _check_could_never_fit(self, run: Run) -> None:
         needs = run.declared or QUEUE.least_run_bytes
-        best = max((BUDGET if run.epoch else host.best_room for host in self.hosts.values()), default=0)
-        check(needs > best, "only what could never fit, or not for long, is given up")
+        check(
+            needs > (self.largest if run.epoch else self.best_room),
+            "only what could never fit, or not for long, is given up",
+        )
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]
-        if command.permits == 0 and host.pressure < Pressure.PREEMPTING:
+        if command.permits == 0 and host.pressure < Pressure.PREEMPTING and not host.is_leaving:
             check(any(slot.is_alone for slot in host.slots.values()) or self._is_next_huge(host), "surveys go on")
         reserved = sum(slot.charge for slot in host.slots.values())
         more = command.permits - self.granted[command.survey]

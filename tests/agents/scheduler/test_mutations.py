@@ -9,6 +9,7 @@ from headrace.agents.scheduler import (
     circuits,
     exits,
     heartbeats,
+    host_changes,
     lifecycle,
     making_room,
     placing,
@@ -18,11 +19,21 @@ from headrace.agents.scheduler import (
     waiting_slots,
 )
 from headrace.agents.scheduler.circuits import Circuits
-from headrace.agents.scheduler.events import KillRun, PriorityRaised, RecordNotice, SetPriority, StopReason
+from headrace.agents.scheduler.events import (
+    EffectEnded,
+    KillRun,
+    MemoryMeasured,
+    PriorityRaised,
+    RecordNotice,
+    SetPriority,
+    StopReason,
+)
 from headrace.agents.scheduler.hosts import needs, survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
-from headrace.agents.scheduler.run_queue import Entry, RunQueue
+from headrace.agents.scheduler.hosts.host_index import HostIndex
+from headrace.agents.scheduler.ordered_line import Entry
+from headrace.agents.scheduler.run_queue import RunQueue
 from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.skipped_runs import SkippedRuns
@@ -44,12 +55,12 @@ fits = Host.fits
 counted = Circuits.count
 
 
-def first_come(waiting: RunQueue) -> list[Entry]:
-    return sorted(waiting_heads(waiting), key=lambda entry: entry[2].arrival)
+def first_come(waiting: RunQueue, hosts: Iterable[Host] = ()) -> list[Entry]:
+    return sorted(waiting_heads(waiting, hosts), key=lambda entry: entry[2].arrival)
 
 
-def without_aging(waiting: RunQueue) -> list[Entry]:
-    return sorted(waiting_heads(waiting), key=lambda entry: (-entry[2].priority, entry[2].arrival))
+def without_aging(waiting: RunQueue, hosts: Iterable[Host] = ()) -> list[Entry]:
+    return sorted(waiting_heads(waiting, hosts), key=lambda entry: (-entry[2].priority, entry[2].arrival))
 
 
 def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pressure:
@@ -93,8 +104,8 @@ def told_with_every_reading(skipped_runs: SkippedRuns, waiting: Iterable[Schedul
     return list(waiting)
 
 
-def behind_new_starts(state: SchedulerState, ahead_of: Entry | None, now_s: float) -> bool:
-    return ahead_of is None and waiting_slots.resume_next(state, None, now_s)
+def behind_new_starts(state: SchedulerState, hosts: list[Host], ahead_of: Entry | None, now_s: float) -> bool:
+    return ahead_of is None and waiting_slots.resume_next(state, hosts, None, now_s)
 
 
 def whoever_is_highest(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot | None:
@@ -138,6 +149,26 @@ def lowered_too(state: SchedulerState, event: PriorityRaised) -> None:
         lifecycle._raise(state, run, event.priority, event.now_s)
 
 
+def only_those_there(index: HostIndex, run: ScheduledRun, needs_bytes: int) -> bool:
+    return any(needs_bytes <= (host.memory.best_room_bytes or 0) for host in index.by_name.values())
+
+
+def whenever_it_was_read(state: SchedulerState, host: Host, read: MemoryMeasured) -> bool:
+    host.heard_s = max(host.heard_s, read.now_s)
+    return host_changes._is_possible(read)
+
+
+def counted_below_zero(state: SchedulerState, event: EffectEnded) -> None:
+    if run := state.running(event.id, event.epoch):
+        run.side_effects -= 1
+
+
+def of_every_host(state: SchedulerState, host: Host, now_s: float) -> None:
+    for each in state.hosts.values():
+        if host.governor.share >= host.limits.emergency_at and (slot := preemption.to_kill(each, now_s)):
+            state.stop_slot(slot, KillRun, StopReason.EMERGENCY, now_s)
+
+
 def killed_with_root(state: SchedulerState, slot: Slot, now_s: float) -> None:
     if slot.running:
         state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
@@ -171,7 +202,7 @@ MUTATIONS = {
     "the floor never becomes the zero": Mutation(
         relief, "_start_over", lambda state, host: None, "everything ends, under pressure that never falls too", 22
     ),
-    "pressure keeps nobody out": Mutation(Host, "admits", lambda host, run: True, "pressure keeps its levels out", 1),
+    "pressure keeps nobody out": Mutation(Host, "admits", lambda host, run: True, "pressure keeps its levels out", 7),
     "what was preempted comes back at once": Mutation(
         lifecycle,
         "_returns_below",
@@ -191,10 +222,10 @@ MUTATIONS = {
         "_stop_with_root",
         killed_with_root,
         "no side effect is cut because a parent has stopped",
-        243,
+        643,
     ),
     "side effects are cut short": Mutation(
-        Slot, "is_inside_effect", lambda slot: False, "never inside a side effect", 3
+        Slot, "is_inside_effect", lambda slot: False, "never inside a side effect", 34
     ),
     "nobody makes room": Mutation(
         placing, "make_room", lambda *_: False, "a higher priority does not wait for lower work", 233
@@ -204,7 +235,7 @@ MUTATIONS = {
         "gives_way_to",
         lambda slot, level, *, is_patient: slot.priority <= level and not slot.is_stopping(),
         "only lower work makes room",
-        9,
+        5,
     ),
     "room is made that is too small": Mutation(
         Host, "fits", fits_or_might, "nobody stops where that does not help", 670
@@ -224,7 +255,7 @@ MUTATIONS = {
         "_time_not_waited_s",
         lambda run, slot, now_s: 0.0,
         "nobody passes who has waited longer, age counted",
-        15,
+        31,
     ),
     "no minimum run time": Mutation(
         preemption, "may_be_preempted", right_after_the_start, "a minimum run time before being preempted again", 7
@@ -283,25 +314,25 @@ MUTATIONS = {
         14,
     ),
     "who computes beside what ends the warden is lost with it": Mutation(
-        needs, "must_be_alone", lambda limits, run, host: False, "what may be ending the warden is started alone", 14
+        needs, "must_be_alone", lambda limits, run, most: False, "what may be ending the warden is started alone", 14
     ),
     "everything is tried again with more memory": Mutation(
         exits, "_is_tried_again", lambda run: run.deaths < 2, "what more memory does not help is not tried again", 96
     ),
     "the highest makes memory": Mutation(
-        relief, "to_preempt_for", whoever_is_highest, "only who goes before is made memory for", 278
+        relief, "to_preempt_for", whoever_is_highest, "only who goes before is made memory for", 534
     ),
     "equals make memory for whoever wants it": Mutation(
         relief, "to_preempt_for", equals_too, "of its equals none stops for who has all that it is owed", 1426
     ),
     "a child's want of memory is its own": Mutation(
-        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it has more", 13
+        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it has more", 237
     ),
     "new kinds are taken for small": Mutation(
         needs, "_promised_bytes", lambda *_: 20, "of a new kind it is promised a slot's memory", 1
     ),
     "new kinds wait to be alone": Mutation(
-        needs, "_promised_bytes", lambda *_: BUDGET, "nobody waits for memory that is free", 108
+        needs, "_promised_bytes", lambda *_: BUDGET, "nobody waits for memory that is free", 41
     ),
     "the first reading is believed": Mutation(
         relief, "_is_steady", lambda *_: True, "what goes on is measured once it is steady", 10
@@ -314,13 +345,64 @@ MUTATIONS = {
         1,
     ),
     "who waits aside keeps others out": Mutation(
-        placing, "has_its_turn", lambda *_: True, "nobody waits for memory that is free", 1371
+        placing, "has_its_turn", lambda *_: True, "only lower work makes room", 13
     ),
     "who waits aside is passed for ever": Mutation(
-        placing, "has_its_turn", lambda *_: False, "who waits aside is not passed for ever", 21
+        placing, "has_its_turn", lambda *_: False, "who waits aside is not passed for ever", 78
     ),
     "what fits nowhere now is given up": Mutation(
-        SchedulerState, "may_ever_hold", lambda *_: False, "only what could never fit, or not for long, is given up", 1
+        HostIndex, "could_ever_hold", lambda *_: False, "only what could never fit, or not for long, is given up", 1
+    ),
+    "what a host could hold that has left is given up": Mutation(
+        HostIndex, "could_ever_hold", only_those_there, "only what could never fit, or not for long, is given up", 100
+    ),
+    "a host that is leaving takes new runs": Mutation(
+        HostIndex, "begin_leaving", lambda index, host: None, "a host that is leaving takes no new runs", 12
+    ),
+    "a silent host is waited for": Mutation(
+        host_changes, "lose_silent_hosts", lambda state, now_s: None, "a host that fell silent is dropped", 3
+    ),
+    "a host is silent while it speaks": Mutation(
+        host_changes, "is_believed", lambda state, host, read: True, "only a host that fell silent is dropped", 1
+    ),
+    "a lost host is the fault of its runs": Mutation(
+        host_changes, "FINAL", (*host_changes.FINAL, None), "only what lost its own worker again and again is lost", 11
+    ),
+    "readings that cannot be are believed": Mutation(
+        host_changes, "_is_possible", lambda read: True, "what cannot be a reading is not believed", 15
+    ),
+    "old readings are believed": Mutation(
+        host_changes,
+        "is_believed",
+        whenever_it_was_read,
+        "a reading that is older than the last one changes nothing",
+        0,
+    ),
+    "a worker is believed to have had more than its host": Mutation(
+        lifecycle, "_within", lambda event, _: event, "only what could never fit, or not for long, is given up", 285
+    ),
+    "an effect that never began ends": Mutation(
+        lifecycle, "effect_ended", counted_below_zero, "the lowest priority goes first, and of it the newest", 45
+    ),
+    "pressure on one host presses on all": Mutation(
+        relief, "relieve", of_every_host, "a reading presses on its own host only", 38
+    ),
+    "who fits nowhere yet claims no host": Mutation(
+        placing, "_claim", lambda *_: None, "nobody waits behind who cannot start on a host that is free", 348
+    ),
+    "a claim keeps nobody from a host": Mutation(
+        placing,
+        "_is_claimed_before",
+        lambda *_: False,
+        "nobody starts on the only host that could hold who has waited longer",
+        348,
+    ),
+    "of several hosts, the first is claimed": Mutation(
+        placing,
+        "_best_to_wait_for",
+        lambda state, entry, hosts: next(iter(state.index.by_name.values())),
+        "nobody starts on the only host that could hold who has waited longer",
+        348,
     ),
     "what fits nowhere now keeps others out": Mutation(
         placing, "_is_too_large_now", lambda *_: False, "nobody waits for memory that is free", 1033
@@ -330,7 +412,7 @@ MUTATIONS = {
         "_bring_back_what_fits",
         lambda state: None,
         "only what could never fit, or not for long, is given up",
-        549,
+        1458,
     ),
     "what fits nowhere for long is never given up": Mutation(
         placing,
@@ -358,7 +440,7 @@ MUTATIONS = {
         placing, "_skip_low_runs", lambda state, run: None, "LOW work that pressure keeps out is told so", 7
     ),
     "who comes later is passed over in silence": Mutation(
-        SkippedRuns, "came", lambda skipped_runs, run: None, "LOW work that pressure keeps out is told so", 18
+        SkippedRuns, "came", lambda skipped_runs, run: None, "LOW work that pressure keeps out is told so", 38
     ),
     "LOW is told with every reading": Mutation(
         SkippedRuns, "take", told_with_every_reading, "skipped once in each episode", 1
@@ -366,13 +448,13 @@ MUTATIONS = {
     "an episode never ends": Mutation(
         SkippedRuns, "end", lambda skipped_runs: None, "LOW work that pressure keeps out is told so", 1129
     ),
-    "what waited goes on at once": Mutation(waiting_slots, "_may_resume", lambda *_: True, "never above the slots", 17),
+    "what waited goes on at once": Mutation(waiting_slots, "_may_resume", lambda *_: True, "never above the slots", 32),
     "what waited goes on without its memory": Mutation(
         HostBudget,
         "more_to_resume_bytes",
         lambda memory, slot: 0,
         "what waited goes on beside others only with its memory",
-        78,
+        263,
     ),
     "a promise is forgotten while a run waits": Mutation(
         waiting_slots,
@@ -382,7 +464,7 @@ MUTATIONS = {
         19,
     ),
     "starts take what is made free for a promise": Mutation(
-        placing, "_is_kept_out", lambda run, places: False, "no start takes what is made free for a promise", 19
+        placing, "_is_kept_out", lambda run, host: False, "no start takes what is made free for a promise", 19
     ),
     "whoever waits stops for what was promised": Mutation(
         making_room,
@@ -392,7 +474,7 @@ MUTATIONS = {
         1,
     ),
     "new starts go ahead of what waited": Mutation(
-        placing, "resume_next", behind_new_starts, "what waited goes on ahead of new starts", 81
+        placing, "resume_next", behind_new_starts, "what waited goes on ahead of new starts", 41
     ),
     "what waits keeps its slot": Mutation(
         Host,
@@ -406,7 +488,7 @@ MUTATIONS = {
         "_parent_in_the_way",
         lambda host: None,
         "no parent stays in the way of its child or of others",
-        63,
+        101,
     ),
     "a raised run keeps its place": Mutation(
         lifecycle, "_raise", raised_in_words_only, "CRITICAL never waits behind others", 163

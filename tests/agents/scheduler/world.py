@@ -7,11 +7,14 @@ It keeps books of its own, from the events it sends and the commands it gets, an
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
     Cancelled,
     Closing,
+    DropHost,
     EffectEnded,
     EffectStarting,
     EndRun,
@@ -20,6 +23,7 @@ from headrace.agents.scheduler.events import (
     HeartbeatEnded,
     HeartbeatRemoved,
     HostJoined,
+    HostLeaving,
     HostLost,
     KillHeartbeat,
     KillRun,
@@ -55,9 +59,11 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
+from tests.agents.scheduler.broken import check
 
 BUDGET = 1000
 LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0, gives_up_after_s=40.0)
+SILENT_AFTER_S = 4.0
 WAIT_MARGIN = 10
 QUEUE = QueueLimits(
     queue_depth=6,
@@ -162,25 +168,30 @@ class Run:
         return self.is_live and self.slot is None and not (self.last_slot and self.last_slot.members)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class HostModel:
+    """`size` is its whole budget; of a silent one nothing is heard."""
+
     name: str
     slot_count: int
+    size: int
+    budget: int
+    read_budget: int  # at the last reading
+    room_alone: int  # what one run could have beside nothing else, by the last reading
+    heard_s: float
+    is_leaving: bool = False
+    is_silent: bool = False
     base: int = 50
     used: int = 0
-    budget: int = BUDGET
     pressure: Pressure = Pressure.NORMAL
     changed_s: float = -1000.0
     zero: int = 0
     highest_base: int = 50
-    read_budget: int = BUDGET  # at the last reading
     lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
     most_for_one: int = 0
     has_unread_exit: bool = False  # of a slot that was told to stop, since the last reading
     idle_since_s: float | None = None  # since when slots wait, and none computes or could
     floor: int = 0
-    room_alone: int = BUDGET  # what one run could have beside nothing else, by the last reading
-    best_room: int = 0  # by any
     slots: dict[int, Slot] = field(default_factory=dict)
 
 
@@ -193,6 +204,8 @@ class World:
         self.sent: list[SchedulerCommand] = []  # every command, in order
         self.parked: list[Run] = []
         self.hosts: dict[str, HostModel] = {}
+        self.takers: list[HostModel] = []  # the hosts that take starts
+        self.best_room = self.largest = 0  # of all hosts that there were
         self.heartbeats: dict[str, int] = {}  # running: name, epoch
         self.stopping_heartbeats: set[str] = set()  # of those, the ones told to stop
         self.heartbeat_hosts: dict[str, str] = {}
@@ -204,19 +217,39 @@ class World:
         self.episodes = 0  # of pressure everywhere, so far
         self.ids = self.numbers = self.arrivals = 0
         for number in range(hosts):
-            self.join(f"host{number}", slots)
+            self.join(f"host{number}", slots, BUDGET * (10 - number % 3 * 3) // 10)
 
     # What the world does.
 
-    def join(self, name: str, slots: int) -> None:
+    def join(self, name: str, slots: int, size: int = BUDGET) -> None:
         """One that joins again has lost what it had."""
         if name in self.hosts:
             self._lose_all_of(name)
-        self.hosts[name] = HostModel(name, slots)
+        self.hosts[name] = HostModel(name, slots, size, size, size, size, self.now_s)
+        self.takers.append(self.hosts[name])
+        self.largest = max(self.largest, size)
         self.episodes += 1
-        joined = HostJoined(now_s=self.now_s, host=name, slots=slots, limits=LIMITS, kept_back_bytes=KEPT_BACK)
-        self.tell(joined)
+        self.tell(
+            HostJoined(
+                now_s=self.now_s,
+                host=name,
+                slots=slots,
+                limits=replace(LIMITS, budget_bytes=size),
+                kept_back_bytes=KEPT_BACK,
+                silent_after_s=SILENT_AFTER_S,
+            )
+        )
         self.read(self.hosts[name])
+
+    def leave(self, host: HostModel) -> None:
+        if not host.is_leaving:
+            self.takers.remove(host)
+        host.is_leaving = True
+        self.tell(HostLeaving(now_s=self.now_s, host=host.name))
+
+    def is_heard(self, run: "Run") -> bool:
+        """Whether the run is in a slot of a host that is not silent."""
+        return run.slot is not None and not self.hosts[run.slot.host].is_silent
 
     def lose(self, name: str) -> None:
         self._lose_all_of(name)
@@ -224,6 +257,8 @@ class World:
 
     def _lose_all_of(self, name: str) -> None:
         host = self.hosts.pop(name)
+        if not host.is_leaving:
+            self.takers.remove(host)
         for slot in list(host.slots.values()):
             for run in list(slot.members.values()):
                 run.stop = None  # whatever it was told, this is no preemption
@@ -271,6 +306,7 @@ class World:
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
         run.out_since_s, run.fitted_s, run.needs, run.warden_ends = self.now_s, self.now_s, 0, 0
+        run.is_shortage_told = False
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
@@ -323,7 +359,9 @@ class World:
         self, run: Run, cause: ExitCause, limit: int = 0, *, with_warden: bool = False, is_endpoints: bool = False
     ) -> None:
         """`limit` is what its worker was held to, where it ran out of memory there; `is_endpoints`: a model failed."""
-        peak, epoch = run.memory, run.epoch
+        peak, epoch, told = run.memory, run.epoch, limit
+        if run.slot:
+            limit = min(limit, self.hosts[run.slot.host].size)  # no worker has more
         makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
         is_own = not makes_way and self._used_its_share(run, limit)
         run.needs = max(run.needs, self._shown_need(run, cause, limit, is_own=is_own))
@@ -346,7 +384,7 @@ class World:
                 epoch=epoch,
                 cause=cause,
                 peak_bytes=peak,
-                limit_bytes=limit,
+                limit_bytes=told,
                 is_own=not with_warden,
                 is_endpoints=is_endpoints,
             )
@@ -436,13 +474,17 @@ class World:
         """Time passes: what was killed is gone, what was preempted reaches a step, memory is read, clocks tick."""
         self.now_s += seconds
         for run in list(self.runs.values()):
-            if run.slot and isinstance(run.stop, KillRun):
+            if self.is_heard(run) and isinstance(run.stop, KillRun):
                 self.end(run, ExitCause.LOST if run.id % 2 else ExitCause.PREEMPTED)
         for host in list(self.hosts.values()):
             self.read(host)
         self.tell(Tick(now_s=self.now_s))
 
-    def read(self, host: HostModel) -> None:
+    def read(self, host: HostModel, unknown: tuple[tuple[int, int], ...] = ()) -> None:
+        """`unknown` are runs that are not there, of which the host tells something too."""
+        if host.is_silent:
+            return
+        host.heard_s = self.now_s
         by_run = tuple((run.id, run.memory) for f in host.slots.values() for run in f.members.values())
         for slot in host.slots.values():
             slot.read_bytes = sum(run.memory for run in slot.members.values())
@@ -463,10 +505,39 @@ class World:
                 host=host.name,
                 used_bytes=host.used,
                 budget_bytes=host.budget,
-                by_run=tells,
+                by_run=unknown + tells if tells else (),
                 lendable_bytes=host.lendable,
             )
         )
+
+    def read_what_cannot_be(self, host: HostModel, which: int) -> None:
+        run = next(iter(self.runs), 1)
+        used, budget, by_run = ((-1, None, ()), (500, 0, ()), (500, -BUDGET, ()), (500, None, ((run, -9),)))[which % 4]
+        self.lie(
+            MemoryMeasured(now_s=self.now_s, host=host.name, used_bytes=used, budget_bytes=budget, by_run=by_run),
+            "what cannot be a reading is not believed",
+        )
+
+    def read_late(self, host: HostModel) -> None:
+        before_s = host.heard_s - 0.01
+        late = MemoryMeasured(now_s=before_s, host=host.name, used_bytes=host.size)
+        self.lie(late, "a reading that is older than the last one changes nothing")
+
+    def read_of_nobody(self) -> None:
+        gone = MemoryMeasured(now_s=self.now_s, host="gone", used_bytes=BUDGET)
+        self.lie(gone, "what a host says that is not there changes nothing")
+
+    def lie(self, event: SchedulerEvent, rule: str) -> None:
+        """Nothing may come of it but a notice."""
+        before = self.scheduler.snapshot()
+        for command in self.scheduler.handle(event):
+            self.sent.append(command)
+            is_notice = isinstance(command, RecordNotice) and command.notice is Notice.IMPOSSIBLE_READING
+            check(is_notice, rule)
+        check(self.scheduler.snapshot() == before, rule)
+
+    def end_effect_that_never_began(self, run: Run) -> None:
+        self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
     def _measure_what_is_lendable(self, host: HostModel, survey: int) -> None:
         line = host.zero + int((host.budget - host.zero) * LIMITS.emergency_at)
@@ -480,7 +551,8 @@ class World:
             own = host.used - survey
             host.floor = min(own, host.floor) if host.slots else own
             host.room_alone = host.budget - host.floor
-        host.best_room = max(host.best_room, host.room_alone)
+        if not host.is_leaving:
+            self.best_room = max(self.best_room, host.room_alone)
 
     def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:
         """Whether it fits nowhere, even beside nothing else; or may be so, where that cannot be told from here."""
@@ -492,7 +564,7 @@ class World:
             needs = max(needs, run.needs, *(each.needs for each in held))
         if may_be and self._died(run, held) and any(each.preemptions or each.kills for each in (run, *held)):
             needs = max(needs, 2 * QUEUE.slot_memory_bytes)  # it may have been killed with as much as it was owed
-        return all(needs > host.room_alone - margin for host in self.hosts.values())
+        return all(needs > host.room_alone - margin for host in self.takers)
 
     def _waits_with_a_child(self, run: Run, held: list[Run]) -> bool:
         children = [each for each in self.runs.values() if each.is_isolated and each.parent in (run, *held)]
@@ -597,6 +669,8 @@ class World:
                 self.heartbeats[command.name] = command.epoch
             case KillHeartbeat():
                 self.stopping_heartbeats.add(command.name)  # it ends when the history says so, or when time passes
+            case DropHost():
+                self._lose_all_of(command.host)
             case RecordNotice(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
@@ -640,7 +714,7 @@ class World:
         higher = [other for other in in_line if other.priority > run.priority]
         if not higher:
             return
-        is_calm = all(host.pressure is Pressure.NORMAL for host in self.hosts.values())
+        is_calm = all(host.pressure is Pressure.NORMAL for host in self.takers)
         is_plain = all(other.kind not in self.open_kinds and other.pushed_out_by is None for other in higher)
         is_plain = is_plain and not any(self.is_too_large(other) for other in higher)
         if is_calm and is_plain and all(place(other) > latest_place(run) for other in higher):

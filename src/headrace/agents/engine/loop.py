@@ -37,6 +37,7 @@ from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.model_calls import AgentCalls
 from headrace.agents.scheduler.events import (
     Closing,
+    DropHost,
     EndRun,
     GrantPermits,
     HostJoined,
@@ -437,6 +438,8 @@ class EngineLoop:
                 self._log.record(command.notice.value, self._subject(command), reading=command.reading)
             case RejectRun():
                 raise AssertionError("only an offer is refused")
+            case DropHost():
+                raise AssertionError("this process is the only host, and not watched for silence")
             case _:
                 assert_never(command)
 

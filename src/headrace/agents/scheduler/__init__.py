@@ -2,15 +2,18 @@
 
 Why pure: these rules interact (priorities, memory, children, side effects, time), and no set of examples covers that.
 Without clock, loop, disk or random numbers, tests can play 10,000 random histories (100,000 in CI) against a model
-world and print the shortest one that breaks a rule; more than thirty changed rules are each found.
+world, in which hosts come, go, lie and fall silent, and print the shortest one that breaks a rule; more than eighty
+changed rules are each found.
 
     event ──► scheduler.Scheduler ──► lifecycle: submission, steps, ends ──┐
+                                  ├─► host_changes: joining, leaving, lost ┤
                                   ├─► relief: a memory reading ────────────┼──► placing.dispatch: what starts now
                                   ├─► heartbeats: what is due              │
                                   └─► hosts.survey_permits: surveys ───────┘──► commands
 
     scheduler_state   all data: hosts, runs, queue, circuits, reservations, heartbeats
-    scheduled_runs    one run; one slot in use: a run and its children      run_queue    runs that wait, in order
+    scheduled_runs    one run; one slot in use: a run and its children      run_queue    runs that wait, in lines, each
+                                                                                         an ordered_line
     circuits          kinds that fail, and the runs held back               hosts/       slots and memory of a host
 
 - Order (`run_queue`): CRITICAL first, then by arrival, where `aging_s` of waiting is worth one level. The first run
@@ -38,5 +41,9 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
 - A heartbeat that is stopped makes room for the next at once; one that ignores it is torn down, and a thread is waited
   for before its next call (`heartbeats`).
 - A survey gets revocable permits, which bound its window (`hosts`): beside runs at least an eighth of them.
-- Hosts may be many: nothing here assumes one. `events` lists every event and command in two tables.
+- Hosts may be a thousand, and one is no special case. A run starts on the calmest host, of these where most memory is
+  free. One that fits on none yet claims a host that could hold it: none behind it starts there, elsewhere they may.
+- Hosts join, leave, fall silent, are lost, and may say what is not so: that changes nothing on others (`host_changes`).
+- An event looks at the host that it is about and a few more (`hosts.host_index`), so that its cost grows neither with
+  hosts nor with runs: `./scripts/bench scheduler_hosts`. `events` lists every event and command in two tables.
 """

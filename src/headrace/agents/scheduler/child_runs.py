@@ -42,7 +42,9 @@ def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, 
 def want_to_resume(state: SchedulerState, slot: Slot, now_s: float) -> None:
     """Put a slot that waits in line for computing again."""
     slot.wait_over_s = slot.wait_over_s or now_s
-    state.hosts[slot.host].resuming[slot.number] = slot
+    host = state.hosts[slot.host]
+    host.resuming[slot.number] = slot
+    host.touch()
 
 
 def _needs_more(run: ScheduledRun, slot: Slot) -> bool:

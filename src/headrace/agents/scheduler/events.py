@@ -1,7 +1,9 @@
 """The events that the scheduler takes and the commands that it returns, as plain values, for one host or many.
 
     event (each has `now_s`)                      usual commands
-    HostJoined, HostLost                          StartRun; for runs of a lost host StartRun elsewhere, or EndRun
+    HostJoined                                    StartRun
+    HostLeaving                                   none: its runs end there, others start elsewhere
+    HostLost                                      StartRun elsewhere for its runs, or EndRun
     Submitted                                     StartRun now or later; or RejectRun, and nothing more for this id
     Cancelled                                     KillRun; EndRun where the run was waiting
     PriorityRaised                                SetPriority for the run and its children; StartRun, PreemptRun
@@ -14,7 +16,8 @@
     MemoryWanted                                  PreemptRun, KillRun for a lower one, before this one meets its limit
     SurveyOpened, SurveyUsage, SurveyClosed       GrantPermits: the survey's new total; a lower one revokes permits
     HeartbeatAdded, HeartbeatRemoved, -Ended      StartHeartbeat
-    Tick                                          StartHeartbeat, SkipHeartbeat, KillHeartbeat, KillRun (timeout)
+    Tick                                          StartHeartbeat, SkipHeartbeat, KillHeartbeat, KillRun (timeout),
+                                                  DropHost (silence)
     Closing                                       PreemptRun for what runs, ParkRun for what waits: all goes on later
 
     command          what the engine does
@@ -33,6 +36,7 @@
     GrantPermits     sets how many interviews the survey may have in flight
     StartHeartbeat, KillHeartbeat, SkipHeartbeat: the same for heartbeats, by name
     Reclaim          collects garbage, returns free memory to the system, measures again
+    DropHost         ends the connection to a host that fell silent, and what it may still run: HostLost is not needed
     RecordNotice     records what happened
 
 The scheduler ignores events of an attempt that was replaced (an older epoch) or has ended. Each start of a run, by this
@@ -107,6 +111,7 @@ class Notice(Enum):
     LEVEL = "the memory level changed"
     NEW_ZERO = "memory that no work holds became the new zero"
     MEASURED = "the first run of a kind has shown what it needs"
+    IMPOSSIBLE_READING = "a host sends memory readings that cannot be"
     CIRCUIT_OPENED = "a kind of task is refused for a while"
     CIRCUIT_CLOSED = "a kind of task is accepted again"
 
@@ -127,17 +132,25 @@ class _TimedEvent(Struct, frozen=True, kw_only=True, gc=False):
 
 class HostJoined(_TimedEvent, frozen=True, kw_only=True):
     """`kept_back_bytes` is what each worker that computes may pass its limit by, before it is killed: of no use to
-    any run.
+    any run. A host of which no reading comes for `silent_after_s` is lost; None for one that cannot fall silent, as
+    this process. One that joins again has lost what it had.
     """
 
     host: str
     slots: int
     limits: MemoryLimits
     kept_back_bytes: int = 0
+    silent_after_s: float | None = None
+
+
+class HostLeaving(_TimedEvent, frozen=True, kw_only=True):
+    """A host takes no more starts. Its runs go on and end there; HostLost follows when it is gone."""
+
+    host: str
 
 
 class HostLost(_TimedEvent, frozen=True, kw_only=True):
-    """A host has left: all its runs are lost at once, its surveys are closed."""
+    """A host is gone: all its runs are lost at once, its surveys are closed."""
 
     host: str
 
@@ -303,6 +316,7 @@ class Closing(_TimedEvent, frozen=True, kw_only=True):
 
 SchedulerEvent: TypeAlias = (
     HostJoined
+    | HostLeaving
     | HostLost
     | Submitted
     | Cancelled
@@ -474,6 +488,10 @@ class SkipHeartbeat(_Command, frozen=True, kw_only=True):
     reading: MemoryReading | None = None
 
 
+class DropHost(_Command, frozen=True, kw_only=True):
+    host: str
+
+
 class Reclaim(_Command, frozen=True, kw_only=True):
     host: str
 
@@ -502,6 +520,7 @@ SchedulerCommand: TypeAlias = (
     | StartHeartbeat
     | KillHeartbeat
     | SkipHeartbeat
+    | DropHost
     | Reclaim
     | RecordNotice
 )

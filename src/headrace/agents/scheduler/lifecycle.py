@@ -5,6 +5,8 @@ Does not cover: when and where a run starts (`placing`), what an exit cause mean
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from headrace.agents.scheduler.child_runs import enter_slot, join_parent, live_ancestor
 from headrace.agents.scheduler.circuits import goes_on
 from headrace.agents.scheduler.events import (
@@ -80,7 +82,8 @@ def effect_starting(state: SchedulerState, event: EffectStarting) -> None:
 
 
 def effect_ended(state: SchedulerState, event: EffectEnded) -> None:
-    if run := state.running(event.id, event.epoch):
+    run = state.running(event.id, event.epoch)
+    if run is not None and run.side_effects:  # an end without a beginning says nothing
         run.side_effects -= 1
 
 
@@ -90,6 +93,9 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         return
     now_s, slot = event.now_s, run.slot
     host = state.hosts[slot.host]
+    budget_bytes = host.limits.budget_bytes
+    if event.peak_bytes > budget_bytes or event.limit_bytes > budget_bytes:
+        event = _within(event, budget_bytes)
     was_alone = run.stopping is not None and host.memory.is_held_by_one_slot
     del slot.running[run.id]
     slot.resuming.pop(run.id, None)
@@ -114,6 +120,12 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     root = slot.root
     if not slot.running and root.slot is slot and root.phase is HELD:
         _wait(state, root, now_s)  # the slot's last run has ended: its root may wait for its next start
+
+
+def _within(event: AttemptEnded, budget_bytes: int) -> AttemptEnded:
+    """The same event, with no more memory than there is: runs of this kind elsewhere would be thought as large."""
+    peak_bytes, limit_bytes = min(event.peak_bytes, budget_bytes), min(event.limit_bytes, budget_bytes)
+    return replace(event, peak_bytes=peak_bytes, limit_bytes=limit_bytes)
 
 
 def settle(
@@ -222,7 +234,7 @@ def _refusal(state: SchedulerState, run: ScheduledRun) -> Refusal | None:
         return None  # a child has its parent's slot and memory
     if run.parent is None and state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
-    if run.declared_bytes and state.hosts and not state.may_ever_hold(run, run.declared_bytes):
+    if run.declared_bytes and state.hosts and not state.index.could_ever_hold(run, run.declared_bytes):
         return Refusal.BUDGET_TOO_SMALL
     return None if state.circuits.accepts(run, run.submitted_s) else Refusal.CIRCUIT_OPEN
 

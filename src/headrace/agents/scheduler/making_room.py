@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.agents.scheduler.events import NeedsRoom, PreemptRun, StopReason
-from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.host import LOWEST_ADMITTED, Host
 from headrace.agents.scheduler.hosts.needs import Need
+from headrace.agents.scheduler.ordered_line import Entry
 from headrace.agents.scheduler.preemption import (
     gives_way_to,
     is_one_stopping,
@@ -21,7 +22,6 @@ from headrace.agents.scheduler.preemption import (
     lowest_of,
     may_be_preempted,
 )
-from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.priority import CRITICAL, Priority
@@ -31,16 +31,19 @@ def highest_in_line(state: SchedulerState, run: ScheduledRun, behind: Sequence[E
     """The highest priority of a run and of those behind it, without runs that could not start now either."""
     highest = run.priority
     for _, _, other in behind:
-        if other.priority > highest and not state.circuits.holds(other) and _is_admitted(state, other):
+        if other.priority > highest and not state.circuits.holds(other) and is_admitted(state, other):
             highest = other.priority
     return highest
 
 
-def _is_admitted(state: SchedulerState, run: ScheduledRun) -> bool:
-    for host in state.hosts.values():  # noqa: SIM110 - any() takes thrice the time where there is one host
-        if host.admits(run):
-            return True
-    return False
+def is_admitted(state: SchedulerState, run: ScheduledRun) -> bool:
+    """Whether memory pressure lets the run start on some host. One that pressure has stopped may have to find a host
+    without runs: of these a few are looked at.
+    """
+    calmest = state.index.calmest()
+    if calmest is None or run.priority < LOWEST_ADMITTED[calmest.pressure]:
+        return False
+    return calmest.pressure < run.returns_below or any(host.admits(run) for host in state.index.largest_first())
 
 
 def make_room(state: SchedulerState, host: Host, run: ScheduledRun, need: Need, level: Priority, now_s: float) -> bool:

@@ -66,6 +66,7 @@ def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
     if run is None or run.slot is None or run.slot.is_stopping():
         return
     short, host, why = run.slot, state.hosts[run.slot.host], StopReason.OTHERS_NEED_IT
+    host.touch()
     for_whom = NeedsRoom(id=run.id)
     if is_one_stopping(host, wanted.now_s):
         if wanted.is_urgent and (slot := to_kill_for(host, short, wanted.now_s)):

@@ -6,12 +6,16 @@ Both are msgspec structs: one of each is made for every run, and a dataclass tak
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from headrace.agents.scheduler.events import StopReason
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
+
+if TYPE_CHECKING:
+    from headrace.agents.scheduler.hosts.host import Host
 
 NEVER_KEPT_OUT = Pressure.EMERGENCY + 1
 
@@ -65,6 +69,7 @@ class ScheduledRun(Struct, eq=False):
     queued_s: float = 0.0
     is_blameless: bool = False  # its end says nothing of its kind: a model's endpoint failed, or its parent was lost
     is_aside: bool = False  # in the queue: it needs more than others leave, and lets them pass for a while
+    claim: Host | None = None  # in the queue: the host that it waits for, while others start elsewhere
 
     @property
     def has_died(self) -> bool:

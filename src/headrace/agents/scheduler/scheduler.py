@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from headrace.agents.scheduler import lifecycle
+from headrace.agents.scheduler import host_changes, lifecycle
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
@@ -21,6 +21,7 @@ from headrace.agents.scheduler.events import (
     HeartbeatEnded,
     HeartbeatRemoved,
     HostJoined,
+    HostLeaving,
     HostLost,
     MemoryMeasured,
     MemoryReading,
@@ -38,15 +39,12 @@ from headrace.agents.scheduler.events import (
     WaitBegan,
     WaitOver,
 )
-from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.reservations import KindSize
-from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.placing import dispatch
 from headrace.agents.scheduler.relief import make_memory, take_reading
-from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
+from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
 from headrace.agents.scheduler.waiting_slots import wait_began, wait_over
-from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, KindBreaker, QueueLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
@@ -110,9 +108,11 @@ class Scheduler:
             case HeartbeatAdded() | HeartbeatRemoved() | HeartbeatEnded():
                 self._beat(event)
             case HostJoined():
-                self._join(event)
+                host_changes.join(state, event)
+            case HostLeaving():
+                host_changes.begin_leaving(state, event.host)
             case HostLost():
-                self._lose(event.host, event.now_s)
+                host_changes.lose(state, event.host, event.now_s)
             case Closing():
                 lifecycle.close(state, event.now_s)
             case _:
@@ -151,9 +151,14 @@ class Scheduler:
         return self._state.expected_wait_s(level)
 
     def next_tick_s(self) -> float | None:
-        """When the next `Tick` is due: for a heartbeat, a timeout or a probe."""
+        """When the next `Tick` is due: for a heartbeat, a timeout, a probe or a host that may be silent."""
         state = self._state
-        times = (state.heartbeats.next_tick_s(), state.next_deadline_s(), state.circuits.next_tick_s())
+        times = (
+            state.heartbeats.next_tick_s(),
+            state.next_deadline_s(),
+            state.circuits.next_tick_s(),
+            state.silences.next_tick_s(),
+        )
         return min((at_s for at_s in times if at_s is not None), default=None)
 
     def snapshot(self, now_s: float | None = None) -> Snapshot:
@@ -162,13 +167,19 @@ class Scheduler:
 
     def _read(self, event: MemoryMeasured) -> None:
         """Runs come first: surveys get the memory that is left, or give back what the next run needs."""
-        if host := self._state.hosts.get(event.host):
-            take_reading(self._state, host, event)
-            dispatch(self._state, event.now_s)
-            self._state.commands += host.regrant()
+        state, host = self._state, self._state.hosts.get(event.host)
+        if host is not None and host_changes.is_believed(state, host, event):
+            host.is_read_anew = True
+            host.touch()
+            take_reading(state, host, event)
+            dispatch(state, event.now_s)
+            if grants := host.regrant():
+                host.touch()
+                state.commands += grants
 
     def _tick(self, now_s: float) -> None:
         state = self._state
+        host_changes.lose_silent_hosts(state, now_s)
         for run in state.overdue(now_s):
             lifecycle.stop_for_good(state, run, StopReason.TIMED_OUT, now_s)
         if not state.is_closing:
@@ -179,20 +190,23 @@ class Scheduler:
         return host.reading if host else None
 
     def _survey_event(self, event: SurveyOpened | SurveyUsage | SurveyClosed) -> None:
-        if isinstance(event, SurveyOpened):
-            if host := self._state.hosts.get(event.host):
-                host.surveys.open(event)
-            return
-        surveys = self._surveys_with(event.survey)
-        if surveys is None:
-            return
-        if isinstance(event, SurveyUsage):
-            surveys.used(event)
-        else:
-            surveys.close(event.survey)
-
-    def _surveys_with(self, survey: str) -> HostSurveys | None:
-        return next((host.surveys for host in self._state.hosts.values() if survey in host.surveys.by_id), None)
+        surveys = self._state.surveys
+        if (before := surveys.get(event.survey)) and not isinstance(event, SurveyUsage):
+            before.surveys.close(event.survey)
+            before.touch()
+            del surveys[event.survey]
+        match event:
+            case SurveyOpened():
+                if host := self._state.hosts.get(event.host):
+                    surveys[event.survey] = host
+                    host.surveys.open(event)
+                    host.touch()
+            case SurveyUsage():
+                if before:
+                    before.surveys.used(event)
+                    before.touch()
+            case SurveyClosed():
+                pass
 
     def _beat(self, event: HeartbeatAdded | HeartbeatRemoved | HeartbeatEnded) -> None:
         heartbeats = self._state.heartbeats
@@ -204,25 +218,3 @@ class Scheduler:
             case HeartbeatEnded():
                 heartbeats.ended(event.name, event.epoch)
         self._tick(event.now_s)
-
-    def _join(self, event: HostJoined) -> None:
-        self._lose(event.host, event.now_s)  # a host that joins again has lost its runs
-        self._state.hosts[event.host] = Host(
-            event.host, event.slots, event.limits, self._state.limits, event.kept_back_bytes
-        )
-        self._state.queue.skipped_runs.end()
-
-    def _lose(self, name: str, now_s: float) -> None:
-        host = self._state.hosts.get(name)
-        if host is None:
-            return
-        host.is_lost = True
-        for slot in list(host.slots.values()):
-            host.note_stop(slot, now_s)  # no child enters it any more
-            for run in reversed(list(slot.running.values())):  # children first: a parent's end would stop its children
-                run.stopping = (
-                    run.stopping if run.stopping in FINAL else StopReason.HOST_LOST
-                )  # a loss that does not count against the run
-                ended = AttemptEnded(now_s=now_s, id=run.id, epoch=run.epoch, cause=ExitCause.LOST)
-                lifecycle.ended(self._state, ended)
-        del self._state.hosts[name]

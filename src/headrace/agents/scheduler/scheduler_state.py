@@ -10,8 +10,10 @@ from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.events import KillRun, NeedsRoom, PreemptRun, SchedulerCommand, StopReason
 from headrace.agents.scheduler.heartbeats import Heartbeats
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.host_index import HostIndex
 from headrace.agents.scheduler.hosts.needs import must_be_alone
 from headrace.agents.scheduler.hosts.reservations import Reservations
+from headrace.agents.scheduler.hosts.silences import Silences
 from headrace.agents.scheduler.run_queue import RunQueue
 from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
 from headrace.limits import BreakerLimits, QueueLimits
@@ -25,7 +27,10 @@ FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT, StopReason.PARENT_LOST)
 class SchedulerState:
     def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits | None) -> None:
         self.limits = limits
-        self.hosts: dict[str, Host] = {}
+        self.index = HostIndex()
+        self.hosts = self.index.by_name
+        self.silences = Silences()
+        self.surveys: dict[str, Host] = {}  # where each is
         self.runs: dict[int, ScheduledRun] = {}  # waiting, held and running; bounded by the queue's depth and the slots
         self.queue = RunQueue(limits.aging_s)
         self.circuits = Circuits(breaker_limits)
@@ -48,16 +53,6 @@ class SchedulerState:
         """Whether the run has not ended; another of its id may have been submitted since."""
         return self.runs.get(run.id) is run
 
-    def may_ever_hold(self, run: ScheduledRun, needs_bytes: int) -> bool:
-        """Whether a host could hold the run beside nothing else when it had most memory free. One that has started
-        before had its memory then, and waits for it, unless it needs more than a whole budget.
-        """
-        for host in self.hosts.values():
-            best_bytes = host.memory.best_room_bytes
-            if needs_bytes <= (host.limits.budget_bytes if best_bytes is None or run.epoch else best_bytes):
-                return True
-        return False
-
     def enqueue(self, run: ScheduledRun) -> None:
         """Put a run in line. One that ran out of memory, or has to be alone, waits aside: it needs more than others
         leave. A CRITICAL one makes room for itself.
@@ -68,12 +63,13 @@ class SchedulerState:
     def _must_be_alone(self, run: ScheduledRun) -> bool:
         if not run.preemptions and not run.warden_ends:
             return False
-        return any(must_be_alone(self.limits, run, host) for host in self.hosts.values())
+        most_preemptions = self.index.most_preemptions
+        return most_preemptions is not None and must_be_alone(self.limits, run, most_preemptions)
 
     def expected_wait_s(self, level: Priority) -> float:
         """Estimate the wait: the runs before it, by the time that runs took lately, by the number of slots."""
         before = sum(self.queue.count(other) for other in Priority if other >= level)
-        return before * self._run_s / max(1, sum(host.slot_count for host in self.hosts.values()))
+        return before * self._run_s / max(1, self.index.slot_count)
 
     def note_run(self, executed_s: float) -> None:
         self._run_s = executed_s if not self._run_s else self._run_s * _FORGET + executed_s * (1 - _FORGET)

@@ -50,7 +50,7 @@ class Lacks(Enum):
 
 
 class FirstInLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The first run in the queue, on the first host: what it `needs_bytes`, and what is free beside reservations, or
+    """The first run in the queue, on the largest host: what it `needs_bytes`, and what is free beside reservations, or
     where it lacks room what one run could have beside nothing else.
     """
 
@@ -98,7 +98,7 @@ def snapshot_of(state: SchedulerState, now_s: float | None) -> Snapshot:
 def _first_in_line(state: SchedulerState, now_s: float) -> FirstInLine | None:
     """Those that wait aside let others pass, and those of an open circuit are shown as that."""
     heads = [run for _, _, run in state.queue.heads() if not state.circuits.holds(run)]
-    host = next(iter(state.hosts.values()), None)
+    host = state.index.largest
     if host is None:
         return None
     if not heads:

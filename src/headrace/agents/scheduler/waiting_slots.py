@@ -18,8 +18,8 @@ from headrace.agents.scheduler.child_runs import enter_slot, want_to_resume
 from headrace.agents.scheduler.events import PreemptRun, ResumeRun, StopReason, WaitBegan, WaitOver
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.making_room import make_memory_to_resume
+from headrace.agents.scheduler.ordered_line import Entry
 from headrace.agents.scheduler.preemption import lowest_of
-from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import WAITING, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 
@@ -44,11 +44,11 @@ def wait_over(state: SchedulerState, event: WaitOver) -> None:
     want_to_resume(state, run.slot, event.now_s)
 
 
-def resume_next(state: SchedulerState, ahead_of: Entry | None, now_s: float) -> bool:
-    """Let the first slot whose wait is over compute again, of those that stand ahead of this run in the queue; return
-    whether one does.
+def resume_next(state: SchedulerState, hosts: list[Host], ahead_of: Entry | None, now_s: float) -> bool:
+    """Let the first slot whose wait is over compute again, on one of these hosts, of those that stand ahead of this run
+    in the queue; return whether one does.
     """
-    for host in state.hosts.values():
+    for host in hosts:
         if not host.resuming:
             continue
         place, slot = min(((_place(state, slot), slot) for slot in host.resuming.values()), key=lambda each: each[0])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys, SurveyThrottle
+from headrace.agents.scheduler.ordered_line import Entry
 from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
 from headrace.limits import MemoryLimits, QueueLimits
 from headrace.memory.governor import NO_PRESSURE, Pressure
@@ -21,26 +22,40 @@ if TYPE_CHECKING:
     from headrace.agents.scheduler.hosts.needs import Need
 
 # The lowest priority that may start at each level.
-_ADMITTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
+LOWEST_ADMITTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 
 
 class Host:
     """`throttle` is how far surveys must give way to the run that is next; `preempted_at_s` when a slot that
-    was told to stop last left; `has_unread_exit` whether no reading came since.
+    was told to stop last left; `has_unread_exit` whether no reading came since. `claims` are runs that fit nowhere yet
+    and wait for this host, in their order in the queue: no run behind the first of them starts here. `heard_s` is when
+    the last reading that could be believed was taken.
     """
 
     def __init__(
-        self, name: str, slots: int, limits: MemoryLimits, queue_limits: QueueLimits, kept_back_bytes: int = 0
+        self,
+        name: str,
+        slots: int,
+        limits: MemoryLimits,
+        queue_limits: QueueLimits,
+        kept_back_bytes: int = 0,
+        silent_after_s: float | None = None,
+        now_s: float = 0.0,
     ) -> None:
         self.name = name
+        self.number = 0  # of all that have joined
         self.slot_count = slots
         self.limits = limits
+        self.silent_after_s = silent_after_s
+        self.heard_s = now_s
+        self.claims: list[Entry] = []
+        self._changed: dict[int, Host] = {}
         self.slots: dict[int, Slot] = {}  # by number; at most `slot_count` of them compute, the others wait
         self.computing = 0
         self.resuming: dict[int, Slot] = {}  # of those that wait, the ones that could go on
         # Kept beside `slots`, since most events ask for them and a look at each slot takes microseconds:
         self.stopping: dict[int, Slot] = {}  # those that were told to stop
-        self._per_priority = [0] * len(Priority)  # how many there are of each
+        self.per_priority = [0] * len(Priority)  # how many there are of each
         self.idle_since_s: float | None = None  # since when slots wait and none computes
         self.kept_for: Priority | None = None  # whose promise room is being made for: no start up to it takes that
         self.surveys = HostSurveys(name, queue_limits.aging_s)
@@ -49,7 +64,10 @@ class Host:
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None
         self.has_unread_exit = False
+        self.is_leaving = False  # its runs go on and end here, and no other starts
         self.is_lost = False
+        self.is_disbelieved = False  # its last reading was impossible
+        self.is_read_anew = True  # since it was last ranked
         self._alone = 0
 
     @property
@@ -70,19 +88,12 @@ class Host:
             return 1
         return self.slot_count if governor.pressure is NO_PRESSURE else max(1, self.slot_count // 2)
 
-    def has_alone(self) -> bool:
-        """Whether a run is here that must be alone."""
-        return self._alone > 0
-
-    def admits_level(self, level: Priority) -> bool:
-        return level >= _ADMITTED[self.pressure]
-
     def admits(self, run: ScheduledRun) -> bool:
         """Whether the run's level may start. A run that pressure stopped must wait until that level is left, or
         until the reading has fallen and no other run would suffer if it rises again.
         """
         pressure = self.governor.pressure
-        if run.priority < _ADMITTED[pressure]:
+        if run.priority < LOWEST_ADMITTED[pressure]:
             return False
         return pressure < run.returns_below or (not self.slots and self.governor.share < self.limits.preempt_until)
 
@@ -90,7 +101,9 @@ class Host:
         """Whether a run may start here now, or once some of the slots have been left."""
         need_bytes, left, alone = need.memory_bytes, len(self.slots), self._alone
         for slot in leaving:
-            need_bytes -= slot.charged_bytes + (0 if slot.is_waiting else self.memory.kept_back_bytes)
+            need_bytes -= slot.charged_bytes
+            if not slot.is_waiting and self.memory.has_limits:
+                need_bytes -= self.memory.kept_back_bytes
             left -= 1
             alone -= slot.is_alone
         if not left:
@@ -103,7 +116,16 @@ class Host:
 
     def has_below(self, level: Priority) -> bool:
         """Whether a slot of a lower priority is here."""
-        return any(self._per_priority[:level])
+        return any(self.per_priority[:level])
+
+    def enter_index(self, number: int, changed: dict[int, Host]) -> None:
+        """Note changes there from now on."""
+        self.number, self._changed = number, changed
+        self.touch()
+
+    def touch(self) -> None:
+        """Note that what can be decided about this host has changed."""
+        self._changed[self.number] = self
 
     def has_free_slot(self, leaving: Sequence[Slot] = ()) -> bool:
         computing = self.computing
@@ -112,22 +134,25 @@ class Host:
         return computing < self.slots_now()
 
     def enter(self, slot: Slot) -> None:
+        self._changed[self.number] = self
         if self._alone:
             for other in self.slots.values():
                 other.was_joined = True
         self.slots[slot.number] = slot
-        self._per_priority[slot.root.priority] += 1
+        self.per_priority[slot.root.priority] += 1
         self.computing += 1
         self.memory.charge(slot)
         self._alone += slot.is_alone
 
     def begin_wait(self, slot: Slot) -> None:
+        self._changed[self.number] = self
         slot.is_waiting = True
         self.computing -= 1
         self.memory.waiting += 1
         self.memory.charge_anew(slot)
 
     def end_wait(self, slot: Slot) -> None:
+        self._changed[self.number] = self
         slot.is_waiting, slot.wait_over_s = False, 0.0
         self.resuming.pop(slot.number, None)
         slot.is_short = not self.has_memory_to_resume(slot)
@@ -141,8 +166,9 @@ class Host:
         return self.memory.more_to_resume_bytes(slot) - freed_bytes <= self.memory.room_bytes()
 
     def leave(self, slot: Slot, now_s: float) -> None:
+        self._changed[self.number] = self
         del self.slots[slot.number]
-        self._per_priority[slot.root.priority] -= 1
+        self.per_priority[slot.root.priority] -= 1
         if slot.is_waiting:
             self.resuming.pop(slot.number, None)
         self.computing -= not slot.is_waiting
@@ -156,13 +182,15 @@ class Host:
 
     def note_stop(self, slot: Slot, now_s: float) -> None:
         """The slot is told to stop."""
+        self._changed[self.number] = self
         slot.stop_sent_s = now_s
         self.stopping[slot.number] = slot
 
     def note_priority(self, slot: Slot, before: Priority) -> None:
         """The slot had another priority before."""
-        self._per_priority[before] -= 1
-        self._per_priority[slot.priority] += 1
+        self._changed[self.number] = self
+        self.per_priority[before] -= 1
+        self.per_priority[slot.priority] += 1
 
     @property
     def is_stuck(self) -> bool:
@@ -185,8 +213,8 @@ class Host:
         return parent.slot.is_waiting
 
     def _throttled(self) -> SurveyThrottle:
-        if any(slot.pauses_surveys for slot in self.slots.values()):
+        if self.is_leaving or any(slot.pauses_surveys for slot in self.slots.values()):
             return SurveyThrottle.PAUSE
-        if self.governor.has_started_over or self.has_alone():
+        if self.governor.has_started_over or self._alone:
             return max(SurveyThrottle.ONE_PERMIT, self.throttle)
         return self.throttle

@@ -211,7 +211,10 @@ class HostBudget:
         if by_run:
             used = dict(by_run)
             for slot in slots:
-                self._note_use(slot, sum(used.get(member, 0) for member in slot.running))
+                if len(slot.running) == 1:  # nearly all, and each reading looks at all slots
+                    self._note_use(slot, used.get(next(iter(slot.running)), 0))
+                else:
+                    self._note_use(slot, sum(used.get(member, 0) for member in slot.running))
         elif self.is_held_by_one_slot:  # runs are not measured one by one here, but there is only one
             self._note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
         elif self._undeclared:
@@ -241,9 +244,17 @@ class HostBudget:
             self._note_use(slot, in_use_bytes * slot.reserved_bytes // reserved_bytes if is_more else 0)
 
     def _note_use(self, slot: Slot, in_use_bytes: int) -> None:
-        slot.in_use_bytes = max(0, in_use_bytes)
-        slot.charged_bytes = self._charge_of(slot)
-        slot.peak_bytes = max(slot.peak_bytes, in_use_bytes)
+        if in_use_bytes > self._limits.budget_bytes:  # a host's slip must not teach that runs of this kind are huge
+            in_use_bytes = self._limits.budget_bytes
+        elif in_use_bytes < 0:
+            in_use_bytes = 0
+        slot.in_use_bytes = in_use_bytes
+        if in_use_bytes > slot.peak_bytes:
+            slot.peak_bytes = in_use_bytes
+        if slot.is_waiting or self._lendable_bytes is not None or in_use_bytes > slot.reserved_bytes:
+            slot.charged_bytes = self._charge_of(slot)
+        else:
+            slot.charged_bytes = slot.reserved_bytes
 
     def _charge_of(self, slot: Slot) -> int:
         full_bytes = self._charge_in_full(slot)

@@ -63,7 +63,7 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
         asked_bytes = min(asked_bytes, limits.most_run_bytes)  # a second try that had more has taught more
     is_alone = False
     if run.preemptions or run.warden_ends:
-        is_alone = must_be_alone(limits, run, host)
+        is_alone = must_be_alone(limits, run, host.limits.most_preemptions)
     if asked_bytes > there_bytes:
         least_bytes = known_bytes if has_died else 0
         asked_bytes = max(there_bytes, run.declared_bytes or limits.least_run_bytes, least_bytes)
@@ -71,10 +71,16 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
     return Need(asked_bytes, is_alone, is_estimate)
 
 
-def must_be_alone(limits: QueueLimits, run: ScheduledRun, host: Host) -> bool:
+def smallest_need_bytes(limits: QueueLimits, run: ScheduledRun) -> int:
+    """What a run needs at least on any host: one where it could have that beside nothing else can hold it."""
+    needs_bytes = run.declared_bytes or limits.least_run_bytes
+    return max(needs_bytes, run.known_need_bytes) if run.has_died else needs_bytes
+
+
+def must_be_alone(limits: QueueLimits, run: ScheduledRun, most_preemptions: int) -> bool:
     """Whether the run was preempted too often, or may be what ends the warden: alone, that shows."""
     is_suspected = run.warden_ends > 0 and run.warden_ends >= limits.most_losses
-    return is_suspected or run.preemptions >= host.limits.most_preemptions
+    return is_suspected or run.preemptions >= most_preemptions
 
 
 def is_enough_seen(reservations: Reservations, run: ScheduledRun, host: Host, now_s: float) -> bool:
