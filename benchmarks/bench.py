@@ -54,6 +54,8 @@ class Sizes:
     live_repeats: int
     fed_rows: int
     long_file: int  # rows
+    scheduled_runs: int
+    scheduled_rounds: int
 
 
 FULL = Sizes(
@@ -99,6 +101,8 @@ FULL = Sizes(
     live_repeats=5,
     fed_rows=400_000,
     long_file=100_000_000,
+    scheduled_runs=100_000,
+    scheduled_rounds=200,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -143,6 +147,8 @@ QUICK = Sizes(
     live_repeats=1,
     fed_rows=40_000,
     long_file=3_000_000,
+    scheduled_runs=20_000,
+    scheduled_rounds=20,
 )
 
 
