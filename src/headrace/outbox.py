@@ -99,6 +99,12 @@ class Outbox(Generic[SomeEvent]):
             self._held_bytes -= self._held.popleft()[1]
         self._note_room()
 
+    def take_waiting(self) -> list[SomeEvent]:
+        """What waits now, in order, for a reader that cannot wait for its next batch."""
+        self._collect()
+        events, self._waiting = self._waiting, []
+        return events
+
     async def batches(self) -> AsyncIterator[Batch[SomeEvent]]:
         """Everything that waits, in order, again and again."""
         while True:
@@ -107,9 +113,7 @@ class Outbox(Generic[SomeEvent]):
             self._ready.clear()
             if self._failure is not None:
                 raise self._failure
-            self._collect()
-            events, self._waiting = self._waiting, []
-            if events:
+            if events := self.take_waiting():
                 yield Batch(events[-1].seq, events)
 
     async def _gather(self) -> None:

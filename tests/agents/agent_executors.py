@@ -10,17 +10,21 @@ from headrace.agents.contract import AgentExecutor
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
+from headrace.agents.workers.agent_host import AgentHost
+from headrace.cluster.node_host import NodeHost
+from headrace.cluster.remote_warden import RemoteWarden
 from headrace.workers.lender import Lender
 from headrace.workers.pool import PoolOptions, WorkerPool
 from tests.agents import agent_functions
 from tests.workers.tasks import end_workers
 
+OPTIONS = PoolOptions(preload=("headrace.agents.workers.agent_worker", "tests.agents.agent_functions"))
+
 
 @asynccontextmanager
 async def pool_for_agents() -> AsyncIterator[WorkerPool]:
     """One warden serves many executors in turn, each of which has workers of its own."""
-    preload = ("headrace.agents.workers.agent_worker", "tests.agents.agent_functions")
-    async with WorkerPool(PoolOptions(preload=preload)) as pool:
+    async with WorkerPool(OPTIONS) as pool:
         yield pool
 
 
@@ -37,13 +41,32 @@ async def inline(directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecu
 
 @asynccontextmanager
 async def isolated(directory: Path, pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
+    host = AgentHost("", pool, Lender(400_000_000, 200_000_000), directory)
+    async with _executor_on(host) as executor:
+        yield executor
+        await end_workers(pool)
+
+
+@asynccontextmanager
+async def on_node(_directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
+    """Workers behind the messages that cross to another host; Ray would only carry them."""
+    warden = RemoteWarden(NodeHost(), {}, lambda _: None)
+    async with WorkerPool(OPTIONS, place=warden) as pool:
+        host = AgentHost("", pool, Lender(400_000_000, 200_000_000), None)
+        async with _executor_on(host) as executor:
+            yield executor
+    await warden.close()
+
+
+@asynccontextmanager
+async def _executor_on(host: AgentHost) -> AsyncIterator[IsolatedAgents]:
     kinds = {name: TaskKind(name=name, function=function) for name, function in agent_functions.KINDS.items()}
-    executor = IsolatedAgents(pool, Lender(400_000_000, 200_000_000), kinds, directory, lambda _: None)
+    executor = IsolatedAgents(kinds, lambda _: None)
+    executor.join(host)
     try:
         yield executor
     finally:
         await executor.close()
-        await end_workers(pool)
 
 
-EXECUTORS = {"inline": inline, "isolated": isolated}
+EXECUTORS = {"inline": inline, "isolated": isolated, "on a node": on_node}

@@ -336,7 +336,7 @@ async def test_the_limit_of_a_worker_comes_down_while_it_waits_and_is_up_again_b
     async with EXECUTORS["isolated"](tmp_path, pool) as executor:
         executor.start(AgentRun(1, 1, "filling_after_an_ask", b"[[120000000],{}]", memory_bytes=150_000_000, slot=1))
         await told(executor, until=AskWanted)
-        loan = executor._slots[1].loan
+        loan = executor._hosts[""].slots[1].loan
         assert loan.limit_bytes >= 150_000_000
         await waits_of(executor)
         async with asyncio.timeout(20):

@@ -29,7 +29,7 @@ class AgentRun(msgspec.Struct):
     A result that is None is too large to travel before a `ResultWanted` asks for it. `started` are steps with side
     effects that have started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot`
     share a worker and its memory: a run and its children. `now_s` is the engine's time: clocks of other hosts continue
-    from it.
+    from it. `host` is the one that the scheduler has chosen, of those that the executor has.
 
     `marks` are the journaled steps' marks (agents.step_marks), `effects` those of them that have side effects, `again`
     the side effects whose owner wants them once more. Where it `is_strict`, a step that has changed is an error.
@@ -54,6 +54,7 @@ class AgentRun(msgspec.Struct):
     again: list[str] = []
     is_strict: bool = False
     priority: Priority = Priority.HIGH
+    host: str = ""
 
 
 class ProgramCall(msgspec.Struct, frozen=True):

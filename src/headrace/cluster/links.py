@@ -18,17 +18,17 @@ from typing import Any
 
 import msgspec
 
-from headrace.cluster.tunnel_wire import CREDIT_BYTES, PIECE_BYTES, LinkClosed, LinkData, LinkTaken
+from headrace.cluster.tunnel_wire import CREDIT_BYTES, PIECE_BYTES, LinkClosed, LinkData, LinkTaken, StreamData
 from headrace.framing import BadFrame, Frames
 from headrace.workers.local_warden import OnEnd, OnMessage
 from headrace.workers.wire import decoder_of, frame
 
 _TELL_TAKEN_BYTES = CREDIT_BYTES // 4
 
-Post = Callable[[LinkData | LinkTaken | LinkClosed], None]
+Post = Callable[[LinkData | LinkTaken | LinkClosed | StreamData], None]
 
 
-class _Taken:
+class TakenCount:
     """Counts what was handed on, and tells the other end now and then."""
 
     def __init__(self, link: int, post: Post) -> None:
@@ -51,7 +51,7 @@ class SocketLink:
         self._link = link
         self._connection = connection
         self._post = post
-        self._taken = _Taken(link, post)
+        self._taken = TakenCount(link, post)
         self._loop = asyncio.get_running_loop()
         self._credit_bytes = CREDIT_BYTES
         self._unsent: deque[memoryview] = deque()  # bounded by the credit that the controller has
@@ -141,7 +141,7 @@ class RemoteChannel:
         self._link = link
         self._post = post
         self._on_close = on_close
-        self._taken = _Taken(link, post)
+        self._taken = TakenCount(link, post)
         self._frames = Frames(decoder_of(expected))
         self._on_message = on_message
         self._on_end = on_end

@@ -3,6 +3,7 @@
     controller ── deliver(payload) ──► NodeHost ── orders ──► warden ── forks ──► workers
                ◄── collect() ─────────          ◄── reports ──
                                                 ══ a socket for each worker ═══════╝
+                                                ── nameless files ──► programs
 
 Limits, watchdog and reaping are the warden's, as on one host: a worker's death costs its own work. When the controller
 says nothing for a minute, or this process ends in whatever way, the warden ends everything it has forked.
@@ -25,30 +26,34 @@ from msgspec import structs
 
 from headrace.cluster.code_version import code_version
 from headrace.cluster.links import SocketLink
+from headrace.cluster.node_memory import NodeMemory
+from headrace.cluster.program_streams import NodeProgram
 from headrace.cluster.tunnel_wire import (
     EndWarden,
     LinkClosed,
     LinkData,
     LinkTaken,
     NodeHello,
-    NodeReading,
     OutgoingMessages,
     StartWarden,
+    StreamData,
     ToNode,
     WardenGone,
     WardenOrder,
     WardenReport,
     decode_to_node,
 )
-from headrace.errors import BudgetTooSmall
+from headrace.errors import BudgetTooSmall, InvalidInput
 from headrace.memory.budget import memory_limits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.workers.limit_mechanisms import can_isolate
-from headrace.workers.local_warden import LocalWarden
-from headrace.workers.wire import Death, ForkWorker, FromWarden, KillWorker, Ready, SetLimit, WorkerStarted
+from headrace.workers.local_warden import LocalWarden, is_alive
+from headrace.workers.wire import Death, DeathKind, ForkWorker, FromWarden, KillWorker, Ready, SetLimit, SpawnProgram
 
 _ANSWER_WITHIN_S = 1.0
 _MOST_SILENCE_S = 60.0
+_FORMER_END_WITHIN_S = 5.0
+_LOOK_AGAIN_S = 0.01
 
 
 class NodeHost:
@@ -57,13 +62,17 @@ class NodeHost:
     def __init__(self) -> None:
         self._outgoing = OutgoingMessages()
         self._links: dict[int, SocketLink] = {}
-        self._pids: dict[int, int] = {}
+        self._programs: dict[int, NodeProgram] = {}
+        self._memory = NodeMemory(memory_limits(None))
+        self._read_every_s = _ANSWER_WITHIN_S
         self._warden: LocalWarden | None = None
         self._heard_at = self._read_at = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
-    async def hello(self, memory: str | int | None) -> bytes:
-        """A `NodeHello`. `memory` is the budget of this node, as the user wrote it."""
+    async def hello(self, memory: str | int | None, read_every_s: float = _ANSWER_WITHIN_S) -> bytes:
+        """A `NodeHello`. `memory` is the budget of this node, as the user wrote it; the controller wants a reading of
+        it in this rhythm.
+        """
         hello = NodeHello(
             pid=os.getpid(), host=socket.gethostname(), code=code_version(), python=sys.version.partition(" ")[0]
         )
@@ -73,7 +82,17 @@ class NodeHost:
             limits = memory_limits(memory)
         except BudgetTooSmall as error:
             return _encode(structs.replace(hello, problem=error.message))
-        return _encode(structs.replace(hello, budget_bytes=limits.budget_bytes, used_bytes=tree_bytes()))
+        self._memory, self._read_every_s = NodeMemory(limits), read_every_s
+        budget = {"budget_bytes": limits.budget_bytes, "base_bytes": limits.base_bytes}
+        return _encode(structs.replace(hello, **budget, used_bytes=tree_bytes()))
+
+    async def outlive(self, warden: int) -> None:
+        """Wait for the end of the warden that a killed controller had here: what its workers still do must not meet
+        what their successors do.
+        """
+        give_up_at = time.monotonic() + _FORMER_END_WITHIN_S
+        while is_alive(warden) and time.monotonic() < give_up_at:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def deliver(self, payload: bytes) -> None:
         """Carry out the controller's messages, in order."""
@@ -86,10 +105,10 @@ class NodeHost:
     async def collect(self) -> bytes:
         """What there is to say: at once, or within a second."""
         self._heard_at = time.monotonic()
-        await self._outgoing.wait(_ANSWER_WITHIN_S)
-        if time.monotonic() - self._read_at >= _ANSWER_WITHIN_S:
+        await self._outgoing.wait(self._read_every_s)
+        if time.monotonic() - self._read_at >= self._read_every_s:
             self._read_at = time.monotonic()
-            self._outgoing.post(NodeReading(tree_bytes()))
+            self._outgoing.post(self._memory.read())
         return self._outgoing.payload()
 
     async def leave(self) -> None:
@@ -101,8 +120,10 @@ class NodeHost:
             case LinkData():
                 if link := self._links.get(message.link):
                     link.write(message.data)
+            case StreamData():
+                self._program(message.link).arrived(message)
             case LinkTaken():
-                if link := self._links.get(message.link):
+                if link := self._links.get(message.link) or self._programs.get(message.link):
                     link.credit(message.size_bytes)
             case LinkClosed():
                 if link := self._links.pop(message.link, None):
@@ -122,44 +143,75 @@ class NodeHost:
         setup = structs.replace(message.setup, sys_path=[entry or str(Path.cwd()) for entry in sys.path], argv=[""])
         await self._warden.start(setup, self._take_report, self._warden_ended)
 
-    def _order(self, order: ForkWorker | SetLimit | KillWorker) -> None:
+    def _order(self, order: ForkWorker | SpawnProgram | SetLimit | KillWorker) -> None:
         if self._warden is None:
             return
-        if isinstance(order, ForkWorker):
-            connection = self._warden.fork_with_socket(order)
-            self._links[order.worker] = SocketLink(order.worker, connection, self._outgoing.post)
-        else:
-            self._warden.order(order)
+        match order:
+            case ForkWorker():
+                connection = self._warden.fork_with_socket(order)
+                self._links[order.worker] = SocketLink(order.worker, connection, self._outgoing.post)
+            case SpawnProgram():
+                self._spawn(self._warden, order)
+            case SetLimit() | KillWorker():
+                self._warden.order(order)
+
+    def _spawn(self, warden: LocalWarden, order: SpawnProgram) -> None:
+        try:
+            warden.spawn(order, self._program(order.worker).begin(order))
+        except InvalidInput as error:
+            self._take_report(Death(order.worker, DeathKind.LOST, reason=f"{error.message} {error.fix}".strip()))
+
+    def _program(self, number: int) -> NodeProgram:
+        if number not in self._programs:
+            self._programs[number] = NodeProgram(number, self._outgoing.post)
+        return self._programs[number]
 
     def _take_report(self, report: FromWarden) -> None:
+        self._memory.take(report)
         match report:
             case Ready() if self._warden is not None:
                 self._warden.started(report.pid)
-            case WorkerStarted():
-                self._pids[report.worker] = report.pid
             case Death():
-                self._pids.pop(report.worker, None)
-                if link := self._links.pop(report.worker, None):
-                    link.drain()  # what it wrote before its death comes before the news of it
+                self._take_death(report)
+                return
             case _:
                 pass
         self._outgoing.post(WardenReport(report))
 
+    def _take_death(self, death: Death) -> None:
+        """Send what it wrote before its death, and then the news of it."""
+        self._memory.ended(death.worker)
+        if link := self._links.pop(death.worker, None):
+            link.drain()
+        if program := self._programs.get(death.worker):
+            program.ended(death, self._end_program)
+        else:
+            self._outgoing.post(WardenReport(death))
+
+    def _end_program(self, death: Death) -> None:
+        self._programs.pop(death.worker).close()
+        self._outgoing.post(WardenReport(death))
+
     def _warden_ended(self, reason: str) -> None:
         if self._warden is not None:
-            self._warden.end_orphans(self._pids.values())
-        self._pids.clear()
+            self._warden.end_orphans(self._memory.pids)
         for link in self._links.values():
             link.drain()
-        self._links.clear()
+        self._forget_work()
         self._outgoing.post(WardenGone(reason))
+
+    def _forget_work(self) -> None:
+        self._links.clear()
+        for program in self._programs.values():
+            program.close()
+        self._programs.clear()
+        self._memory.all_ended()
 
     async def _end_warden(self) -> None:
         warden, self._warden = self._warden, None
         for link in self._links.values():
             link.close()
-        self._links.clear()
-        self._pids.clear()
+        self._forget_work()
         if warden is not None:
             await warden.end()
 

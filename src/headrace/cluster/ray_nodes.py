@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -76,9 +76,9 @@ class RayNode:
 
 
 class RayNodes:
-    """`memory` is the budget of each node, as the user wrote it; `environment` is for workers. `on_joined` gets each
-    node that takes part; that it is gone is known from its warden. `on_failed` hears, once it has started, why no node
-    will ever take part any more.
+    """`memory` is the budget of each node, as the user wrote it, and read there in the rhythm `read_every_s`;
+    `environment` is for workers. `on_joined` gets each node that takes part, `on_lost` each of them that is gone, after
+    its warden's pool has heard it. `on_failed` hears, once it has started, why no node will ever take part any more.
     """
 
     def __init__(
@@ -88,12 +88,18 @@ class RayNodes:
         environment: dict[str, str],
         on_joined: Callable[[RayNode], None],
         on_failed: Callable[[HeadraceError], None],
+        *,
+        on_lost: Callable[[RayNode, str], None] = lambda _node, _reason: None,
+        read_every_s: float = 1.0,
     ) -> None:
         self._option = option
         self._memory = memory
         self._environment = environment
         self._on_joined = on_joined
         self._on_failed = on_failed
+        self._on_lost = on_lost
+        self._read_every_s = read_every_s
+        self._former_wardens: dict[str, int] = {}
         self._connection: _Connection | None = None
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, asyncio.Task[None]] = {}
@@ -105,11 +111,18 @@ class RayNodes:
     def nodes(self) -> list[RayNode]:
         return list(self._nodes.values())
 
-    async def start(self, check_wanted: Callable[[], None]) -> None:
+    async def connect(self) -> None:
+        """Reach the cluster; raises where there is none."""
+        if self._connection is None:
+            self._connection = await asyncio.to_thread(_Connection, self._option)
+
+    async def start(self, check_wanted: Callable[[], None], former_wardens: Mapping[str, int] | None = None) -> None:
         """Return when every node that was there at the start takes part, or was refused. `check_wanted` raises where
-        nobody waits for that any more.
+        nobody waits for that any more. `former_wardens` are those of a killed controller, by node: a node joins when
+        they have ended.
         """
-        self._connection = await asyncio.to_thread(_Connection, self._option)
+        await self.connect()
+        self._former_wardens = dict(former_wardens or {})
         give_up_at = time.monotonic() + _FIRST_NODE_WITHIN_S
         await self._look()
         while (self._joining or not self._nodes) and time.monotonic() < give_up_at:
@@ -181,7 +194,9 @@ class RayNodes:
             await asyncio.sleep(rest_s)
         actor = self._connection.actor(id)
         try:
-            answer = await asyncio.wait_for(_called(actor.hello, self._memory), _HELLO_WITHIN_S)
+            answer = await asyncio.wait_for(_called(actor.hello, self._memory, self._read_every_s), _HELLO_WITHIN_S)
+            if former := self._former_wardens.pop(id, None):
+                await asyncio.wait_for(_called(actor.outlive, former), _HELLO_WITHIN_S)
         except asyncio.CancelledError:
             _kill(actor)
             raise
@@ -212,6 +227,7 @@ class RayNodes:
         _log.warning("The node %s of the Ray cluster takes no part: %s.", name, reason)
 
     def _lost(self, node: RayNode, reason: str) -> None:
+        self._on_lost(node, reason)
         if self._nodes.pop(node.id, None) is not None:
             elsewhere = "goes on elsewhere" if self._nodes else "waits for a node to join"
             _log.warning("The node %s of the Ray cluster is lost: %s. Its work %s.", node.name, reason, elsewhere)

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 import msgspec
 
 from headrace.cluster.links import RemoteChannel
+from headrace.cluster.program_streams import RemoteStreams
 from headrace.cluster.tunnel_wire import (
     EndWarden,
     LinkClosed,
@@ -33,13 +34,14 @@ from headrace.cluster.tunnel_wire import (
     NodeReading,
     OutgoingMessages,
     StartWarden,
+    StreamData,
     WardenGone,
     WardenOrder,
     WardenReport,
     decode_from_node,
 )
 from headrace.workers.local_warden import Connect, OnEnd, OnMessage, WardenLost
-from headrace.workers.wire import Death, DeathKind, ForkWorker, KillWorker, SetLimit, Setup, SpawnProgram
+from headrace.workers.wire import Death, ForkWorker, FromWarden, KillWorker, SetLimit, Setup, SpawnProgram
 
 SILENT_S = 15.0
 _TICK_S = 1.0
@@ -72,6 +74,7 @@ class RemoteWarden:
         self._silent_ticks = math.ceil(silent_s / _TICK_S)
         self._outgoing = OutgoingMessages()
         self._channels: dict[int, RemoteChannel] = {}
+        self._programs: dict[int, RemoteStreams] = {}
         self._on_report: OnMessage | None = None
         self._on_end: OnEnd | None = None
         self._gone = asyncio.Event()
@@ -79,6 +82,8 @@ class RemoteWarden:
         self._has_warden = False
         self.lost: str | None = None
         self.used_bytes = 0  # of the node's host and everything it has started, by its last word
+        self.on_reading: Callable[[NodeReading], None] = lambda _: None
+        self.warden_pid: int | None = None  # on its own host
         self.heard_at = time.monotonic()
 
     @property
@@ -99,7 +104,7 @@ class RemoteWarden:
             self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._collect())]
 
     def started(self, pid: int) -> None:
-        pass  # guarded on its own host
+        self.warden_pid = pid  # guarded on its own host
 
     def order(self, order: SetLimit | KillWorker) -> None:
         if self.is_open:
@@ -112,9 +117,9 @@ class RemoteWarden:
         return partial(self._connect, order.worker)
 
     def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None:
-        assert self._on_report is not None
-        reason = "programs run on the controller's host only"
-        self._on_report(Death(order.worker, DeathKind.LOST, reason=reason))
+        begin = partial(self._outgoing.post, WardenOrder(order))
+        self._programs[order.worker] = RemoteStreams(order.worker, streams, self._outgoing.post, begin)
+        self._programs[order.worker].send_input()
 
     def end_orphans(self, pids: Iterable[int]) -> None:
         pass  # the node's host has done so
@@ -197,23 +202,35 @@ class RemoteWarden:
                 case LinkData():
                     if channel := self._channels.get(message.link):
                         channel.arrived(message.data)
+                case StreamData():
+                    if program := self._programs.get(message.link):
+                        program.arrived(message)
                 case LinkTaken():
-                    if channel := self._channels.get(message.link):
-                        channel.credit(message.size_bytes)
+                    if link := self._channels.get(message.link) or self._programs.get(message.link):
+                        link.credit(message.size_bytes)
                 case LinkClosed():
                     if channel := self._channels.get(message.link):
                         channel.ended()
                 case WardenReport():
-                    if self._on_report is not None:
-                        self._on_report(message.report)
+                    self._take_report(message.report)
                 case WardenGone():
                     self._gone.set()
                     self._warden_gone(message.reason)
                 case NodeReading():
                     self.used_bytes = message.used_bytes
+                    self.on_reading(message)
+
+    def _take_report(self, report: FromWarden) -> None:
+        if isinstance(report, Death) and (program := self._programs.pop(report.worker, None)):
+            report = program.ended(report)
+        if self._on_report is not None:
+            self._on_report(report)
 
     def _warden_gone(self, reason: str) -> None:
         self._has_warden = False
+        for program in self._programs.values():
+            program.close()
+        self._programs.clear()
         if self._on_end is not None:
             self._on_end(reason)
 

@@ -4,11 +4,13 @@
       StartWarden, WardenOrder, EndWarden ------------------> its warden
       <------------------------- WardenReport, WardenGone ---
       LinkData, LinkTaken, LinkClosed <---------------------> the channel of each worker, as bytes
-      <--------------------------------------- NodeReading --- once a second at least
+      StreamData, LinkTaken <-------------------------------> the standard streams of each program, as bytes
+      <--------------------------------------- NodeReading --- in a rhythm that the controller has chosen
 
-A link is one worker's channel; its number is the worker's. `LinkTaken` returns credit: so many bytes of a link may be
-on their way at most, and whoever does not read holds up its own link only. Every payload stays below the size from
-which on Ray would put it into its object store. Does not cover: what the bytes of a link mean (workers.wire).
+A link is one worker's channel, or one program's streams; its number is the worker's. `LinkTaken` returns credit: so
+many bytes of a link may be on their way at most, and whoever does not read holds up its own link only. Every payload
+stays below the size from which on Ray would put it into its object store. Does not cover: what the bytes of a link mean
+(workers.wire).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, Setup
+from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, Setup, SpawnProgram
 
 CREDIT_BYTES = 1 << 20  # of one link, in each direction
 PIECE_BYTES = 1 << 15
@@ -35,7 +37,7 @@ class StartWarden(msgspec.Struct, tag=True, array_like=True):
 
 
 class WardenOrder(msgspec.Struct, tag=True, array_like=True):
-    order: ForkWorker | SetLimit | KillWorker
+    order: ForkWorker | SpawnProgram | SetLimit | KillWorker
 
 
 class EndWarden(msgspec.Struct, tag=True, array_like=True):
@@ -66,14 +68,26 @@ class LinkClosed(msgspec.Struct, tag=True, array_like=True):
     link: int
 
 
+class StreamData(msgspec.Struct, tag=True, array_like=True):
+    """A piece of a program's standard stream: the input goes to the node, output and errors come from it."""
+
+    link: int
+    stream: int
+    data: bytes
+
+
 class NodeReading(msgspec.Struct, tag=True, array_like=True):
-    """What the node's host, its warden and its workers use together."""
+    """What the node's host, its warden, workers and programs use together; `held_bytes` of that is not theirs but the
+    host's and the warden's. `budget_bytes` is the given budget, or what the node has left, whichever is less.
+    """
 
     used_bytes: int
+    held_bytes: int
+    budget_bytes: int
 
 
-ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed
-FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | NodeReading
+ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed | StreamData
+FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | StreamData | NodeReading
 
 decode_to_node = msgspec.msgpack.Decoder(list[ToNode]).decode
 decode_from_node = msgspec.msgpack.Decoder(list[FromNode]).decode
@@ -81,13 +95,16 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class NodeHello(msgspec.Struct, frozen=True):
-    """What a node says of itself. `problem` is why it cannot take part, empty where it can."""
+    """What a node says of itself. `base_bytes` is as in MemoryLimits. `problem` is why it cannot take part, empty where
+    it can.
+    """
 
     pid: int
     host: str
     code: str
     python: str
     budget_bytes: int = 0
+    base_bytes: int = 0
     used_bytes: int = 0
     problem: str = ""
 
@@ -120,6 +137,6 @@ class OutgoingMessages:
         size_bytes = 0
         while self._waiting and size_bytes < _PAYLOAD_BYTES:
             message = self._waiting.popleft()
-            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData) else 0)
+            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData | StreamData) else 0)
             messages.append(message)
         return _encode(messages)

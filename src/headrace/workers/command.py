@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ Begin: TypeAlias = Callable[[Start], Awaitable[LimitedProcess]]
 
 _NODE_HEAP_SHARE = 0.75  # of the limit: the rest is for buffers and the program itself
 _NODE_HEAP_FLAG = "--max-old-space-size"
-_ERROR_TAIL_BYTES = 4096
+ERROR_TAIL_BYTES = 4096
 _ENDED_BY_ITSELF = (DeathKind.EXITED, DeathKind.SIGNALLED)
 
 
@@ -124,16 +123,12 @@ def _order(
 ) -> SpawnProgram:
     if not argv or isinstance(argv, str):
         raise InvalidInput("A command is a list of the program and its arguments.", fix='For example ["node", "x.js"].')
-    surroundings = dict(os.environ if environment is None else environment)
-    program = shutil.which(argv[0], path=surroundings.get("PATH"))
-    if program is None:
-        raise InvalidInput(f"There is no program {argv[0]!r}.", fix="Install it, or give its whole path.")
     return SpawnProgram(
         worker=number,
         limit_bytes=limits.memory_bytes,
-        argv=[program, *argv[1:]],
-        environment=surroundings,
-        directory=str(Path(directory).absolute()),
+        argv=list(argv),
+        environment=None if environment is None else dict(environment),
+        directory=str(directory),
         largest_output_bytes=limits.output_bytes,
     )
 
@@ -163,5 +158,5 @@ def _spool(directory: Path | None) -> IO[bytes]:
 
 def _tail(errors: IO[bytes]) -> str:
     size = errors.seek(0, os.SEEK_END)
-    errors.seek(max(0, size - _ERROR_TAIL_BYTES))
-    return errors.read(_ERROR_TAIL_BYTES).decode("utf-8", "replace")
+    errors.seek(max(0, size - ERROR_TAIL_BYTES))
+    return errors.read(ERROR_TAIL_BYTES).decode("utf-8", "replace")

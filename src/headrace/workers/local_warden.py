@@ -27,6 +27,7 @@ import msgspec
 from headrace.errors import HeadraceError
 from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
 from headrace.workers.channel import Channel
+from headrace.workers.located_program import located
 from headrace.workers.warden.standby import continue_if_stopped
 from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, Setup, SpawnProgram
 
@@ -64,6 +65,14 @@ Connect: TypeAlias = Callable[[Any, OnMessage, OnEnd], MessageChannel]
 """Makes a worker's channel: the type of its messages, who gets each, and who hears that no more can come."""
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
 class WardenLost(HeadraceError):
     """The host of a warden is gone, and no worker can be had there any more."""
 
@@ -87,7 +96,9 @@ class WardenPlace(Protocol):
 
     def fork(self, order: ForkWorker) -> Connect: ...
 
-    def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None: ...
+    def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None:
+        """Start a program; raises InvalidInput where it is known here that there is none."""
+        ...
 
     def started(self, pid: int) -> None:
         """The warden is ready, and this is its process."""
@@ -154,7 +165,7 @@ class LocalWarden:
 
     def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None:
         assert self._control is not None
-        self._control.send(order, streams)
+        self._control.send(located(order), streams)
 
     def end_orphans(self, pids: Iterable[int]) -> None:
         for pid in pids:

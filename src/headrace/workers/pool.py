@@ -176,8 +176,8 @@ class WorkerPool:
         if not self._place.is_open:
             program.has_ended(Death(order.worker, DeathKind.WARDEN_ENDED, reason="the warden has ended"))
             return program
-        self._programs[order.worker] = program
         self._place.spawn(order, streams)
+        self._programs[order.worker] = program
         return program
 
     def next_number(self) -> int:

@@ -103,12 +103,14 @@ class ForkWorker(msgspec.Struct, tag=True, array_like=True):
 
 
 class SpawnProgram(msgspec.Struct, tag=True, array_like=True):
-    """A program that is not Python; comes with three descriptors, its standard streams."""
+    """A program that is not Python; comes with three descriptors, its standard streams. Without an `environment` it has
+    that of the host where it runs; `located` completes it there.
+    """
 
     worker: int
     limit_bytes: int
     argv: list[str]
-    environment: dict[str, str]
+    environment: dict[str, str] | None
     directory: str
     largest_output_bytes: int
 

@@ -3,7 +3,7 @@
 A history is a list of plain actions; one that makes no sense where it stands does nothing, so that any part of a
 history is one too. After its actions it is drained: memory calms down, or stays where it is stuck, hosts that are
 leaving or silent go, and everything has to end. Hosts come, go, lie and fall silent in every third history, and in all
-that have several.
+that have several; some have no slots, and hold surveys only.
 """
 
 import random
@@ -378,7 +378,7 @@ def _act_on_host(world: CheckedWorld, name: str, who: int, much: float) -> None:
         case "host":
             _lose_or_join(world, who)
         case "join":
-            world.join(f"host{world.ids + 20 + who % 5}", 1 + who % 3, int(BUDGET * (0.4 + 0.6 * much)))
+            world.join(f"host{world.ids + 20 + who % 5}", who % 4, int(BUDGET * (0.4 + 0.6 * much)))
         case _ if host is None:
             pass
         case "leave":
@@ -489,7 +489,7 @@ def _check_surveys_recover(world: CheckedWorld) -> None:
         for host in world.granted:
             world.use_survey(host, 1.0)
         world.wait(1.0)
-    stay = [host.name for host in world.takers if not host.is_silent]
+    stay = [host.name for host in world.hosts.values() if not host.is_silent and not host.is_leaving]
     check(all(world.granted.get(host, WANTED) == WANTED for host in stay), "surveys get back all they want")
 
 

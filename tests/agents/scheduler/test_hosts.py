@@ -19,6 +19,7 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StepJournaled,
     SurveyOpened,
+    SurveyUsage,
     Tick,
 )
 from headrace.exit_causes import ExitCause
@@ -183,10 +184,29 @@ def test_a_host_that_joins_again_has_lost_its_runs():
     assert driver.epochs[run] == 2
 
 
-def test_a_host_without_slots_does_not_join():
+def test_a_host_without_slots_holds_surveys_and_no_run_whatever_room_it_has():
     driver = Driver()
     driver.tell(HostJoined(now_s=0.0, host="there", slots=0, limits=MemoryLimits(budget_bytes=10_000)))
-    assert len(driver.scheduler.snapshot().hosts) == 1
+    driver.tell(MemoryMeasured(now_s=0.0, host="there", used_bytes=0))
+    driver.tell(SurveyOpened(now_s=0.0, survey="survey", host="there", wanted=10, permit_bytes=1))
+    for number in range(10):  # permits come step by step
+        driver.tell(SurveyUsage(now_s=number, survey="survey", in_use=10, permit_bytes=1))
+        driver.tell(MemoryMeasured(now_s=number + 0.1, host="there", used_bytes=0))
+    assert [command.permits for command in driver.sent if isinstance(command, GrantPermits)][-1] == 10
+    driver.submit(memory=5000)  # more than the host with slots has
+    assert starts(driver.sent) == []
+    assert [command.refusal for command in refused(driver.sent)] == [Refusal.BUDGET_TOO_SMALL]
+
+
+def test_runs_that_wait_for_a_host_change_no_zero_of_one_without_slots():
+    driver = Driver()
+    driver.tell(HostLost(now_s=0.0, host="here"))
+    driver.tell(HostJoined(now_s=0.0, host="there", slots=0, limits=MemoryLimits(budget_bytes=10_000)))
+    driver.submit()
+    for second in range(1, 10):
+        driver.tell(MemoryMeasured(now_s=float(second), host="there", used_bytes=9_000))
+    assert driver.scheduler.zero_bytes("there") == 0
+    assert starts(driver.sent) == []
 
 
 def test_what_only_a_host_that_left_could_hold_waits_for_it_and_is_given_up_after_long():

@@ -226,8 +226,9 @@ class World:
         if name in self.hosts:
             self._lose_all_of(name)
         self.hosts[name] = HostModel(name, slots, size, size, size, size, self.now_s)
-        self.takers.append(self.hosts[name])
-        self.largest = max(self.largest, size)
+        if slots:
+            self.takers.append(self.hosts[name])
+            self.largest = max(self.largest, size)
         self.episodes += 1
         self.tell(
             HostJoined(
@@ -242,7 +243,7 @@ class World:
         self.read(self.hosts[name])
 
     def leave(self, host: HostModel) -> None:
-        if not host.is_leaving:
+        if host in self.takers:
             self.takers.remove(host)
         host.is_leaving = True
         self.tell(HostLeaving(now_s=self.now_s, host=host.name))
@@ -257,7 +258,7 @@ class World:
 
     def _lose_all_of(self, name: str) -> None:
         host = self.hosts.pop(name)
-        if not host.is_leaving:
+        if host in self.takers:
             self.takers.remove(host)
         for slot in list(host.slots.values()):
             for run in list(slot.members.values()):
@@ -551,7 +552,7 @@ class World:
             own = host.used - survey
             host.floor = min(own, host.floor) if host.slots else own
             host.room_alone = host.budget - host.floor
-        if not host.is_leaving:
+        if host in self.takers:
             self.best_room = max(self.best_room, host.room_alone)
 
     def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:

@@ -34,6 +34,7 @@ from headrace.priority import Priority
 from headrace.survey.values import encode_value
 
 Journal: TypeAlias = Callable[[int, int, str, bytes, bytes], None]
+CommandsOfHost: TypeAlias = Callable[[str], AgentCommands]
 
 
 class AgentRequests:
@@ -41,7 +42,7 @@ class AgentRequests:
     are those to models that have no reply yet.
     """
 
-    def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands, journal: Journal) -> None:
+    def __init__(self, parts: EngineParts, calls: AgentCalls, commands: CommandsOfHost, journal: Journal) -> None:
         self._parts = parts
         self._writer = parts.writer
         self._answers = parts.answers
@@ -148,7 +149,7 @@ class AgentRequests:
         answer = partial(self._answers.put, event.id, event.epoch, event.step)
         started_s = time.monotonic()
         try:
-            result = await self._commands.run(event.command, run.priority)
+            result = await self._commands(run.host).run(event.command, run.priority)
         except Exception as error:  # noqa: BLE001 - raised again inside the run, which may handle it
             self._export_program(event, started_s, error="raised")
             answer(None, _as_remote_error(error))

@@ -36,6 +36,7 @@ from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.limits import USUAL_BREAKER, BreakerLimits, MemoryLimits
 from headrace.plan.job import Job
 from headrace.priority import Priority
+from headrace.ray_option import Ray
 from headrace.results.results import Results, results_of_run
 from headrace.survey.model import Model
 from headrace.workers.functions import refer_to
@@ -48,7 +49,7 @@ _STOPPED = "Stopped. Everything journaled is saved; run the same program again t
 class Engine:
     """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks unfinished runs.
 
-    Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
+    Agents run in `slots` worker processes (2), each held to its memory by the operating system. `preload` names modules
     that workers need, imported once; no file that a worker writes may become larger than `largest_file`. A run that ran
     out of memory is tried once more, with `oom_retry_memory`. `breaker` is when failures of a kind's runs refuse new
     ones, None for never.
@@ -56,6 +57,7 @@ class Engine:
     default where the platform has no such processes. A step that changed since it was journaled, in function,
     arguments or the name of a side effect, is reported in events and log when its run goes on; with strict=True the run
     fails instead. telemetry=True exports agent runs and surveys as spans and metrics, by OpenTelemetry.
+    executor=Ray(...) runs agents on the nodes of a cluster: `memory` is then the budget of each node.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Engine:
         path: str | Path,
         *,
         memory: str | int | MemoryLimits | None = None,
-        slots: int = 2,
+        slots: int | None = None,
         slot_memory: str | int | None = None,
         oom_retry_memory: str | int | None = None,
         queue_depth: int = 5,
@@ -75,6 +77,7 @@ class Engine:
         breaker: BreakerLimits | None = USUAL_BREAKER,
         strict: bool = False,
         telemetry: bool = False,
+        executor: Ray | None = None,
     ) -> None:
         self.path = Path(path).expanduser().resolve()
         self._checked_options = partial(
@@ -92,6 +95,7 @@ class Engine:
             breaker=breaker,
             strict=strict,
             telemetry=telemetry,
+            executor=executor,
         )
         self._isolation = self._checked_options().workers.isolation  # a mistake in them is told here already
         self._access = LoopAccess(self.path)

@@ -56,12 +56,13 @@ class EngineMemory:
         if self._workers.is_isolated:
             zero_bytes = self._parts.driver.scheduler.zero_bytes(self._host)
             lendable_bytes = self._workers.lend_within(readings.budget_bytes, zero_bytes)
+        self._parts.runs.note_memory(used)
         measured = MemoryMeasured(
             now_s=now_s,
             host=self._host,
             used_bytes=used,
             budget_bytes=readings.budget_bytes,
-            by_run=self._parts.runs.note_memory(used),
+            by_run=self._parts.runs.memory_on(self._host),
             lendable_bytes=lendable_bytes,
         )
         self._parts.driver.send(measured)
@@ -76,8 +77,8 @@ class EngineMemory:
         before = self.readings.used_bytes
         self._shrink_caches()
         self._reclaim.entered(time.monotonic())
-        freed, hosts = before - self._workers.gauge.read(), self._parts.driver.scheduler.snapshot().hosts
-        reading = hosts[0].reading if hosts else None
+        freed = before - self._workers.gauge.read()
+        reading = self._parts.driver.scheduler.reading(self._host)
         self._parts.log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self.read)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
 from headrace.errors import OptionError
@@ -20,15 +21,27 @@ from headrace.memory.budget import memory_limits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.plan.job import Job
 from headrace.priority import Priority
-from headrace.units import format_bytes, parse_bytes
+from headrace.ray_option import Ray
+from headrace.units import format_bytes, parse_budget, parse_bytes
 from headrace.workers.lender import LEAST_WORKER_BYTES
 from headrace.workers.limit_mechanisms import can_isolate
 
 _LEAST_SLOT_BYTES = 1_000_000
+_USUAL_SLOTS = 2
+
+
+class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster that agent runs are on. `memory` is the budget of each node, as it was written; `limits` has the
+    levels that hold on all of them.
+    """
+
+    ray: Ray
+    memory: str | int | None
+    limits: MemoryLimits
 
 
 class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine was asked for."""
+    """What an engine was asked for. `memory` are the limits of this process and what it starts."""
 
     memory: MemoryLimits
     queue: QueueLimits
@@ -38,13 +51,21 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     stuck_after_s: float
     is_strict: bool
     telemetry: bool
+    cluster: ClusterOptions | None = None
+
+    def with_slot_share(self, share_bytes: int) -> EngineOptions:
+        """The same where nobody has said what a slot's memory is, and slots have shares of this size."""
+        if not self.queue.is_slot_a_share:
+            return self
+        share_bytes = max(share_bytes, self.queue.least_run_bytes)
+        return structs.replace(self, queue=structs.replace(self.queue, slot_memory_bytes=share_bytes))
 
     @classmethod
     def checked(
         cls,
         *,
         memory: str | int | MemoryLimits | None,
-        slots: int,
+        slots: int | None,
         slot_memory: str | int | None,
         oom_retry_memory: str | int | None,
         queue_depth: int,
@@ -56,19 +77,27 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         breaker: BreakerLimits | None,
         strict: bool,
         telemetry: bool,
+        executor: Ray | None,
     ) -> EngineOptions:
         """From what a program has written."""
-        isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
+        cluster = _checked_cluster(executor, memory, slots, slot_memory, isolation)
+        if cluster is not None:
+            memory, slot_memory = None, cluster.ray.slot_memory  # this process has a budget of its own
+        isolation = _checked_isolation(isolation)
+        slots = whole_number("slots", _USUAL_SLOTS if slots is None else slots)
         stuck_after_s = checked_seconds("stuck_after_s", stuck_after_s)
         limits = memory_limits(memory)
         return cls(
             memory=limits,
-            queue=_queue_limits(limits, slots, slot_memory, oom_retry_memory, queue_depth, isolation),
+            queue=_queue_limits(
+                limits, slots, slot_memory, oom_retry_memory, queue_depth, isolation, is_elsewhere=cluster is not None
+            ),
             breaker=_checked_breaker(breaker),
+            cluster=cluster,
             workers=WorkerOptions(
                 isolation=isolation,
-                slots=slots,
-                ceiling_bytes=limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory),
+                slots=slots if cluster is None else 0,
+                ceiling_bytes=0 if slot_memory is None else parse_bytes(slot_memory),
                 preload=_checked_preload(preload),
                 largest_file_bytes=parse_bytes(largest_file),
                 stuck_after_s=stuck_after_s,
@@ -122,7 +151,10 @@ def _queue_limits(
     oom_retry_memory: str | int | None,
     queue_depth: int,
     isolation: Isolation,
+    *,
+    is_elsewhere: bool,
 ) -> QueueLimits:
+    """Where runs are elsewhere, the share of a slot is not known before there are nodes."""
     least = LEAST_WORKER_BYTES if isolation == "process" else _LEAST_SLOT_BYTES
     share = max(0, limits.budget_bytes - tree_bytes()) // slots
     given = max(share, least) if slot_memory is None else parse_bytes(slot_memory)
@@ -137,11 +169,13 @@ def _queue_limits(
         most_run_bytes=None if slot_memory is None else given,
         is_slot_a_share=slot_memory is None,
         least_run_bytes=least,
-        oom_retry_bytes=_checked_retry(oom_retry_memory, limits.budget_bytes, None if slot_memory is None else given),
+        oom_retry_bytes=_checked_retry(
+            oom_retry_memory, None if is_elsewhere else limits.budget_bytes, None if slot_memory is None else given
+        ),
     )
 
 
-def _checked_retry(oom_retry_memory: str | int | None, budget_bytes: int, slot_bytes: int | None) -> int | None:
+def _checked_retry(oom_retry_memory: str | int | None, budget_bytes: int | None, slot_bytes: int | None) -> int | None:
     if oom_retry_memory is None:
         return None
     given = parse_bytes(oom_retry_memory)
@@ -151,12 +185,34 @@ def _checked_retry(oom_retry_memory: str | int | None, budget_bytes: int, slot_b
             " with less would end as the first.",
             fix="Give more, or write oom_retry=False in the @task of what should not be tried again.",
         )
-    if given > budget_bytes:
+    if budget_bytes is not None and given > budget_bytes:
         raise OptionError(
             f"oom_retry_memory={oom_retry_memory!r} is more than the engine's memory=, {format_bytes(budget_bytes)}.",
             fix="Give less, or leave it out: then it is twice slot_memory=, or what there is.",
         )
     return given
+
+
+def _checked_cluster(
+    executor: Any, memory: str | int | MemoryLimits | None, slots: Any, slot_memory: Any, isolation: Any
+) -> ClusterOptions | None:
+    if executor is None:
+        return None
+    if not isinstance(executor, Ray):
+        raise OptionError(f"executor={executor!r} is not known.", fix='Write executor=Ray("auto").')
+    if isolation == "inline":
+        raise OptionError("On a cluster, agents run in worker processes.", fix='Leave isolation="inline" out.')
+    for name, given, fix in (
+        ("slots", slots, "Write Ray(..., slots_per_node=4) for how many each node has."),
+        ("slot_memory", slot_memory, 'Write Ray(..., slot_memory="2GB") for the most that each of them may use.'),
+    ):
+        if given is not None:
+            raise OptionError(f"{name}= is for agents on this machine.", fix=fix)
+    if isinstance(memory, MemoryLimits):
+        return ClusterOptions(ray=executor, memory=memory.budget or memory.budget_bytes, limits=memory)
+    if memory is not None:
+        parse_budget(memory)  # a mistake in it is told here already, not by each node
+    return ClusterOptions(ray=executor, memory=memory, limits=MemoryLimits(budget_bytes=1))
 
 
 def _checked_isolation(isolation: Isolation | None) -> Isolation:

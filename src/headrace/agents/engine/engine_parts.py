@@ -40,6 +40,7 @@ from headrace.store.engine_file.engine_file import EngineFile, Writes
 if TYPE_CHECKING:
     from headrace.telemetry.agent_run_spans import AgentRunSpans
 
+HERE = "here"  # the host of this process, for the scheduler
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 

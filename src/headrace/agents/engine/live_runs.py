@@ -67,6 +67,7 @@ class LiveRun:
     marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that wait for children
     requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # programs that run for it
     slot: int = 0
+    host: str = ""  # where its attempt was started
     answers: int = 0  # given to this attempt
     held: list[HeldAnswer] = field(default_factory=list[HeldAnswer])  # until its slot computes again
     isolated: set[int] = field(default_factory=set[int])  # of its children, those with slots of their own
@@ -95,12 +96,15 @@ class LiveRuns:
         run = self.by_id.get(id)
         return run if run is not None and run.epoch == epoch and run.ended is None else None
 
-    def note_memory(self, used_bytes: int) -> tuple[tuple[int, int], ...]:
-        """Update the peaks of runs that are measured by the whole tree; return (run, bytes) where each is measured."""
+    def note_memory(self, used_bytes: int) -> None:
+        """Update the peaks of runs that are measured by the whole tree."""
         for run in self.by_id.values():
             if run.floor_bytes is not None:
                 run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
-        return tuple((run.id, run.used_bytes) for run in self.by_id.values() if run.used_bytes)
+
+    def memory_on(self, host: str) -> tuple[tuple[int, int], ...]:
+        """(run, bytes) of the runs on a host that are measured one by one."""
+        return tuple((run.id, run.used_bytes) for run in self.by_id.values() if run.used_bytes and run.host == host)
 
 
 class RunEnd(msgspec.Struct, frozen=True):

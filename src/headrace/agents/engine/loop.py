@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from headrace.agents.commands import AgentCommands
 from headrace.agents.context import Surroundings
-from headrace.agents.contract import AgentExecutor
+from headrace.agents.contract import AgentEvent, AgentExecutor
+from headrace.agents.engine.agent_requests import CommandsOfHost
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.caller_requests import CallerRequests
 from headrace.agents.engine.engine_memory import EngineMemory
 from headrace.agents.engine.engine_options import EngineOptions
-from headrace.agents.engine.engine_parts import EngineParts, spool_directory
+from headrace.agents.engine.engine_parts import HERE, EngineParts, spool_directory
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
@@ -64,7 +65,8 @@ from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.agents.steering.engine_server import EngineAnswers
 from headrace.agents.steering.latest_emitted import LatestEmitted
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
-from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
+from headrace.agents.workers.agent_executor import IsolatedAgents
+from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.errors import EngineClosed, HeadraceError
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
@@ -77,11 +79,13 @@ from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
 from headrace.workers.lender import KEPT_BACK_BYTES
+from headrace.workers.local_warden import is_alive
 
 if TYPE_CHECKING:
+    from headrace.agents.nodes.cluster_hosts import ClusterHosts
+    from headrace.agents.nodes.engine_nodes import EngineNodes
     from headrace.telemetry.agent_run_spans import AgentRunSpans
 
-HOST = "here"
 _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
 _CLOSE_WITHIN_S = 10.0
@@ -92,21 +96,24 @@ _LOOK_EVERY_S = 0.01
 class EngineLoop:
     """Made on the engine's thread, which runs `main`; `opened` gets a result when callers may use it."""
 
-    def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: LoopPromise[None]) -> None:
+    def __init__(
+        self,
+        file: EngineFile,
+        options: EngineOptions,
+        workers: EngineWorkers,
+        nodes: EngineNodes | None,
+        opened: LoopPromise[None],
+    ) -> None:
         self._opened = opened
         self._options = options
         self._workers = workers
-        self._file = EngineFile.open(path)
-        try:
-            self._spools = spool_directory(path)
-        except BaseException:
-            self._file.close()
-            raise
+        self._nodes = nodes
+        self._file = file
+        self._spools = spool_directory(file.path)
         try:
             self._assemble(options, workers)
         except BaseException:  # what the file holds is damaged: leave nothing beside it
             self._spools.cleanup()
-            self._file.close()
             raise
 
     def _assemble(self, options: EngineOptions, workers: EngineWorkers) -> None:
@@ -145,16 +152,17 @@ class EngineLoop:
             spawn=self._spawn,
             telemetry=self._telemetry,
         )
-        self._run_events = RunEvents(parts, self._calls, AgentCommands(workers.pool, workers.lender, spools))
+        self._run_events = RunEvents(parts, self._calls, self._commands_of_host(spools))
         self._run_commands = RunCommands(parts, self._run_events.requests)
         self.backlog = Backlog(parts, self._run_commands)
         self.requests = CallerRequests(parts, self._run_commands, self._run_events, self.backlog)
         self._outside = EngineAnswers(parts, self.requests, self.status)
-        self.heartbeats = EngineHeartbeats(parts, HOST, self._calls, self._threads, spools)
-        self._memory = EngineMemory(parts, workers, HOST, self._shrink_caches)
+        self._hosts = self._made_hosts(parts)
+        self.heartbeats = EngineHeartbeats(parts, HERE, self._calls, self._threads, spools)
+        self._memory = EngineMemory(parts, workers, HERE, self._shrink_caches)
         self._memory.recall_sizes()
         self.surveys = EngineSurveys(
-            HOST, parts, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
+            HERE, parts, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
         )
         # Each of these two closes a circle: what ends or is parked makes room for what waits.
         self._run_commands.on_parked = self.backlog.parked
@@ -167,10 +175,29 @@ class EngineLoop:
         self._watch: StuckLoopWatch | None = None
 
     def _made_executor(self, spools: Path) -> AgentExecutor:
+        if self._nodes is not None:
+            return IsolatedAgents(self.kinds, self.register)
         if self._workers.is_isolated:
-            return self._workers.agents(self.kinds, spools, self.register)
+            return self._workers.agents(HERE, self.kinds, spools, self.register)
         surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
         return InlineAgents(_FunctionsByKind(self.kinds), self._threads, surroundings)
+
+    def _made_hosts(self, parts: EngineParts) -> ClusterHosts | None:
+        """Loaded where there is a cluster."""
+        if self._nodes is None or not isinstance(self._executor, IsolatedAgents):
+            return None
+        from headrace.agents.nodes.cluster_hosts import ClusterHosts
+
+        return ClusterHosts(self._nodes, parts, self._executor, self._run_events, self._take_all, self._fail)
+
+    def _commands_of_host(self, spools: Path) -> CommandsOfHost:
+        """Programs run where the runs are that want them."""
+        if self._nodes is not None:
+            from headrace.agents.nodes.cluster_hosts import NodeCommands
+
+            return NodeCommands(self._nodes, spools).of
+        here = AgentCommands(self._workers.pool, self._workers.lender, spools)
+        return lambda _host: here
 
     def _made_telemetry(self) -> AgentRunSpans | None:
         """Loaded where it is asked for."""
@@ -212,7 +239,7 @@ class EngineLoop:
             self._log.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
             now_s=time.monotonic(),
-            host=HOST,
+            host=HERE,
             slots=self._options.workers.slots,
             limits=self._options.memory,
             kept_back_bytes=KEPT_BACK_BYTES if self._workers.is_isolated else 0,
@@ -220,6 +247,8 @@ class EngineLoop:
         self._driver.send(joined)
         self._memory.begin_history()
         self._memory.read()
+        if self._nodes is not None and self._hosts is not None:
+            self._nodes.listen(self._hosts)
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
 
@@ -325,6 +354,7 @@ class EngineLoop:
             stuck=self.stuck,
             endpoints=self._endpoints.shown(),
             surveys=self.surveys.shown(),
+            nodes=self._nodes.states() if self._nodes is not None else [],
             now_s=now_s,
         )
 
@@ -346,16 +376,24 @@ class EngineLoop:
     def _background_ended(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = error
-            self._closing.set()
+            self._fail(error)
 
     async def _take_events(self) -> None:
         """Take events without awaiting the journal: those that come meanwhile make its next batch."""
         async for batch in self._executor.events():
-            for event in batch.events:
-                self._run_events.take(event)
-            upto = batch.upto
-            self._writer.after_commit(lambda upto=upto: self._executor.ack(upto))
+            self._take_all(batch.events)
+
+    def _take_all(self, events: list[AgentEvent]) -> None:
+        for event in events:
+            self._run_events.take(event)
+        if events:
+            upto = events[-1].seq
+            self._writer.after_commit(lambda: self._executor.ack(upto))
+
+    def _fail(self, error: BaseException) -> None:
+        """End the engine with this error: all who wait get it."""
+        self._failure = error
+        self._closing.set()
 
     async def _keep_time(self) -> None:
         while True:
@@ -392,11 +430,12 @@ class EngineLoop:
         self._writer.write(self._writes.notes.used(usage))
 
     def _subject(self, note: RecordNotice) -> str:
-        """What a notice is about; for one about memory, its level: there is one host, and the reading has the
-        numbers. For a circuit that opened, the failure that opened it too.
+        """What a notice is about; for one about memory, its level, and its node: the reading has the numbers. For a
+        circuit that opened, the failure that opened it too.
         """
         if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
-            return note.reading.pressure.name.lower()
+            level = note.reading.pressure.name.lower()
+            return level if note.subject == HERE else f"{level} on {note.subject}"
         if note.notice is not Notice.CIRCUIT_OPENED:
             return note.subject
         run_name, reason = self._runs.last_failures.get(note.subject, ("", ""))
@@ -433,13 +472,15 @@ class EngineLoop:
             case SkipHeartbeat():
                 self.heartbeats.skip(command)
             case Reclaim():
-                self._memory.reclaim()
+                if command.host == HERE:  # a node has nothing but workers, which give back what they use by ending
+                    self._memory.reclaim()
             case RecordNotice():
                 self._log.record(command.notice.value, self._subject(command), reading=command.reading)
             case RejectRun():
                 raise AssertionError("only an offer is refused")
             case DropHost():
-                raise AssertionError("this process is the only host, and not watched for silence")
+                assert self._hosts is not None, "this process is not watched for silence"
+                self._hosts.drop(command.host)
             case _:
                 assert_never(command)
 

@@ -14,19 +14,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from headrace.agents.engine.engine_options import EngineOptions
 from headrace.agents.engine.loop import EngineLoop
 from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.errors import EngineClosed, HeadraceError
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.threads.crossing import Crossing, LoopPromise
 from headrace.threads.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from headrace.agents.nodes.engine_nodes import EngineNodes
 
 Answer = TypeVar("Answer")
 _Start: TypeAlias = Callable[[EngineLoop, LoopPromise[Any]], None]
@@ -153,12 +157,27 @@ class LoopAccess:
         self._ident = threading.get_ident()
         workers = EngineWorkers(options.workers, options.memory)
         await workers.start()
+        nodes = _nodes_of(options)
         try:
-            self._loop = EngineLoop(self.path, options, workers, self._opened)
-            await self._loop.main()
+            await self._live(options, workers, nodes, self._opened)
         finally:
             await self._end_called()
             await workers.close()
+            if nodes is not None:
+                await nodes.close()
+
+    async def _live(
+        self, options: EngineOptions, workers: EngineWorkers, nodes: EngineNodes | None, opened: LoopPromise[None]
+    ) -> None:
+        if nodes is not None:
+            await nodes.connect()  # a cluster that is not there is told before a file is made
+        file = EngineFile.open(self.path)
+        with _closed_on_error(file):
+            if nodes is not None:
+                await nodes.start(file.notes.node_wardens())
+                options = options.with_slot_share(nodes.largest_share_bytes)
+            self._loop = EngineLoop(file, options, workers, nodes, opened)
+        await self._loop.main()
 
     async def _end_called(self) -> None:
         """Cancel what still runs for callers, who get the error; asyncio would print it while its loop shuts down."""
@@ -174,6 +193,25 @@ class LoopAccess:
         for reply in (self._opened, *list(self._asked)):
             if reply is not None:
                 reply.set_exception(error)
+
+
+@contextmanager
+def _closed_on_error(file: EngineFile) -> Generator[None]:
+    """Close the file where what follows does not come to use it."""
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
+
+
+def _nodes_of(options: EngineOptions) -> EngineNodes | None:
+    """The nodes of the cluster that the engine is on. Loaded where there is one."""
+    if options.cluster is None:
+        return None
+    from headrace.agents.nodes.engine_nodes import EngineNodes
+
+    return EngineNodes(options.cluster.ray, options.cluster.memory, options.cluster.limits, options.workers)
 
 
 def _begin(loop: EngineLoop, reply: LoopPromise[Any], start: _Start) -> None:

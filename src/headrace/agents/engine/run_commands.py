@@ -17,7 +17,7 @@ from functools import partial
 
 from headrace.agents.contract import AgentRun
 from headrace.agents.engine.agent_requests import AgentRequests
-from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.engine_parts import HERE, EngineParts
 from headrace.agents.engine.live_runs import LiveRun, RunEnd
 from headrace.agents.scheduler.events import (
     MEMORY_LACKED,
@@ -68,6 +68,7 @@ class RunCommands:
         if command.deaths and run.ended is not None and not run.first_death:
             run.first_death = run.ended.reason or run.stop_reason
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
+        run.host = command.host
         run.stop_reason, run.is_given_up = "", False
         self._measure_alone(run)
         run.used_bytes = run.peak_bytes = 0
@@ -114,6 +115,7 @@ class RunCommands:
             memory_bytes=command.memory_bytes,
             token=self._parts.file.token,
             slot=command.slot,
+            host=command.host,
             now_s=self._parts.clock.now(),
             is_strict=self._parts.options.is_strict,
             priority=run.priority,
@@ -303,11 +305,13 @@ def shortage_in_words(short: RecordShortage, waits_s: float | None = None) -> st
     """Say what memory a run lacks even beside nothing else: one that waits for it, or has been given up."""
     needs, room, best = (format_bytes(n) for n in (short.needs_bytes, short.room_bytes, short.best_room_bytes))
     budget = format_bytes(short.reading.budget_bytes)
+    host = short.reading.host
+    where, there, whose = ("", "here", "this process") if host == HERE else (f" on {host}", "there", "its host process")
     facts = (
-        f"it needs {needs}, and of the budget of {budget} a run can have {room} now, beside nothing else: the rest is"
-        f" in use outside of runs, by this process and what it started ({best} could be had before)"
+        f"it needs {needs}, and of the budget of {budget}{where} a run can have {room} now, beside nothing else: the"
+        f" rest is in use outside of runs, by {whose} and what it started ({best} could be had before)"
     )
-    fix = "Free memory here, declare less (memory= of its @task), or give the engine more memory="
+    fix = f"Free memory {there}, declare less (memory= of its @task), or give the engine more memory="
     if waits_s is None:
         return f"{facts}. {fix}"
     return f"{facts}. It starts when there is enough, and fails after {waits_s:g} s without. {fix}"

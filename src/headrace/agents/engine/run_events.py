@@ -22,9 +22,8 @@ from functools import partial
 from typing import assert_never
 
 from headrace.agents import contract
-from headrace.agents.commands import AgentCommands
 from headrace.agents.contract import AgentEvent, RemoteError
-from headrace.agents.engine.agent_requests import AgentRequests
+from headrace.agents.engine.agent_requests import AgentRequests, CommandsOfHost
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.live_runs import LiveRun, RunEnd
 from headrace.agents.engine.run_commands import report_exit
@@ -48,9 +47,11 @@ def _no_children(_parent: LiveRun, _wanted: contract.ChildWanted, _accepted: Pro
 
 
 class RunEvents:
-    """`submit_child` finds or submits the run that a ChildWanted asks for, and replies with its number."""
+    """`submit_child` finds or submits the run that a ChildWanted asks for, and replies with its number. `commands` runs
+    the programs of a host's runs.
+    """
 
-    def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands) -> None:
+    def __init__(self, parts: EngineParts, calls: AgentCalls, commands: CommandsOfHost) -> None:
         self.submit_child: Callable[[LiveRun, contract.ChildWanted, Promise[int]], None] = _no_children
         self.requests = AgentRequests(parts, calls, commands, self._journal_answer)
         self.steps_count = 0
@@ -176,12 +177,24 @@ class RunEvents:
 
     # Ends.
 
-    def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
+    def host_lost(self, host: str, reason: str) -> None:
+        """Note that all attempts on a host are over; the scheduler hears it of the host, for all of them."""
+        for run in list(self._runs.by_id.values()):
+            if run.host == host and run.epoch and run.ended is None:
+                words = f"the node {host} is lost: {reason}"
+                lost = contract.RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=ExitCause.LOST, reason=words)
+                self._note_end(run, lost)
+                self._log.record("lost", words, run=run.id)
+
+    def _note_end(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
         if self._parts.telemetry is not None:
             self._parts.telemetry.ended(run.id, event.cause)
         self.requests.attempt_ended(run, goes_on=event.cause in _GOES_ON and not run.is_given_up)
         self._parts.answers.ended(run)
+
+    def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
+        self._note_end(run, event)
         is_kinds = event.cause is ExitCause.FAILED and not event.is_endpoints
         if is_kinds or (event.cause is ExitCause.LOST and run.stop is None and event.is_own):
             self._runs.last_failures[run.kind.name] = (run.name, event.reason)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.agents.scheduler.snapshot import FirstInLine, Lacks, RunShown, Snapshot
+from headrace.cluster.node_states import NodeState
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.engine_file.engine_schema import RunState
@@ -17,6 +18,9 @@ from headrace.units import format_bytes
 if TYPE_CHECKING:  # whoever only reads a status from another process needs neither
     from headrace.agents.engine.heartbeat_calls import Heartbeat
     from headrace.agents.engine.live_runs import LiveRun
+
+
+_MOST_NODES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ class EngineStatus:
     `endpoints` are the models that were called, each with its state, since when and why, and how many calls wait.
 
     `slots` is how many there are, and `in_slots` what runs in them: at most a hundred runs.
+
+    `nodes` are those of the cluster that runs are on, at most a hundred; memory and pressure above are this process's.
     """
 
     waiting: dict[str, int]
@@ -130,6 +136,7 @@ class EngineStatus:
     waiting_for: str = ""
     slots: int = 0
     in_slots: tuple[RunInSlot, ...] = ()
+    nodes: tuple[NodeState, ...] = ()
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
@@ -143,6 +150,7 @@ class EngineStatus:
         parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
         parts += [str(endpoint) for endpoint in self.endpoints if endpoint.state != "open"]
         parts += [str(survey) for survey in self.surveys if survey.state != SurveyState.COMPLETE.value]
+        parts += [node.in_words() for node in self.nodes]
         parts += [str(heartbeat) for heartbeat in self.heartbeats]
         parts += ["the loop is stuck"] if self.stuck else []
         return "; ".join(parts)
@@ -164,6 +172,7 @@ def status_of(
     stuck: str | None,
     endpoints: list[ModelEndpoint],
     surveys: list[SurveyRow],
+    nodes: list[NodeState],
     now_s: float,
 ) -> EngineStatus:
     by_state: dict[str, int] = {}
@@ -208,6 +217,7 @@ def status_of(
         waiting_for=_waiting_for(snapshot.first_in_line),
         slots=sum(host.slots for host in snapshot.hosts),
         in_slots=tuple(_in_slot(shown, runs) for shown in snapshot.running),
+        nodes=tuple(nodes[:_MOST_NODES]),
     )
 
 

@@ -132,8 +132,8 @@ class _TimedEvent(Struct, frozen=True, kw_only=True, gc=False):
 
 class HostJoined(_TimedEvent, frozen=True, kw_only=True):
     """`kept_back_bytes` is what each worker that computes may pass its limit by, before it is killed: of no use to
-    any run. A host of which no reading comes for `silent_after_s` is lost; None for one that cannot fall silent, as
-    this process. One that joins again has lost what it had.
+    any run. A host without slots takes surveys only. One of which no reading comes for `silent_after_s` is lost; None
+    for one that cannot fall silent, as this process. One that joins again has lost what it had.
     """
 
     host: str

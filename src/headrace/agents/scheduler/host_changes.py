@@ -1,7 +1,8 @@
 """Hosts that join, leave, fall silent or are lost, and whether their readings can be believed.
 
     what a host does                what follows
-    joins                           it takes starts at once; a second time: what it had is lost, and it begins anew
+    joins                           it takes starts at once; a second time: what it had is lost, and it begins anew.
+                                    One without slots holds surveys, and no run ever starts there
     is leaving                      its runs go on and end there; no other starts, surveys pause, claims are given up
     is lost                         its attempts are over, at the cost of a step each: the runs go on elsewhere
     sends no reading for            the same, and DropHost: it may still run what goes on elsewhere
@@ -32,7 +33,7 @@ from headrace.exit_causes import ExitCause
 
 def join(state: SchedulerState, event: HostJoined) -> None:
     lose(state, event.host, event.now_s)
-    if event.slots < 1:  # nothing could ever start there
+    if event.slots < 0:
         return
     host = Host(
         event.host,

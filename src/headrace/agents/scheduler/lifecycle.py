@@ -234,7 +234,7 @@ def _refusal(state: SchedulerState, run: ScheduledRun) -> Refusal | None:
         return None  # a child has its parent's slot and memory
     if run.parent is None and state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
-    if run.declared_bytes and state.hosts and not state.index.could_ever_hold(run, run.declared_bytes):
+    if run.declared_bytes and state.index.has_slots and not state.index.could_ever_hold(run, run.declared_bytes):
         return Refusal.BUDGET_TOO_SMALL
     return None if state.circuits.accepts(run, run.submitted_s) else Refusal.CIRCUIT_OPEN
 

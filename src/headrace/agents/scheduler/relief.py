@@ -140,7 +140,8 @@ def _preempt_one(state: SchedulerState, host: Host, now_s: float) -> None:
 
 
 def _is_wanted(state: SchedulerState, host: Host) -> bool:
-    return state.queue.total > 0 or any(not survey.granted for survey in host.surveys.by_id.values())
+    is_waited_for = host.slot_count > 0 and state.queue.total > 0
+    return is_waited_for or any(not survey.granted for survey in host.surveys.by_id.values())
 
 
 def _start_over(state: SchedulerState, host: Host) -> None:

@@ -63,6 +63,11 @@ class Scheduler:
         known = self._state.hosts.get(host)
         return known.governor.zero_bytes if known else 0
 
+    def reading(self, host: str) -> MemoryReading | None:
+        """The host's last memory reading, None where there is no such host."""
+        known = self._state.hosts.get(host)
+        return known.reading if known else None
+
     def handle(self, event: SchedulerEvent) -> list[SchedulerCommand]:
         """Return what to do now, in order: as many commands as there are slots, but for `Closing`, which parks all
         runs.
@@ -183,11 +188,7 @@ class Scheduler:
         for run in state.overdue(now_s):
             lifecycle.stop_for_good(state, run, StopReason.TIMED_OUT, now_s)
         if not state.is_closing:
-            state.commands += state.heartbeats.tick(now_s, self._reading_of)
-
-    def _reading_of(self, name: str) -> MemoryReading | None:
-        host = self._state.hosts.get(name)
-        return host.reading if host else None
+            state.commands += state.heartbeats.tick(now_s, self.reading)
 
     def _survey_event(self, event: SurveyOpened | SurveyUsage | SurveyClosed) -> None:
         surveys = self._state.surveys

@@ -1,7 +1,7 @@
 """The messages between an engine and a worker that runs a slot's agent runs.
 
     engine                                            worker
-      the directory of spools, as the task's payload --> once
+      the directory of spools, as the task's payload --> once; empty for the host's usual one
       BeginRun, StepAnswer ----------------------------> the executor contract, beside SignalWork and AckEvents
       <----------------------- StepEntered, EffectRaised  at once, also where the function then blocks the loop
       <---------------------------------- KindRegistered  before a child of this kind is asked for; EventsSent follows

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
@@ -53,7 +54,7 @@ async def host_runs(port: Port, payload: bytes) -> bytes:
     """Host a slot's runs until the controller sends LeaveWorker: the entry of the worker's task."""
     asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
     forget_peak()  # of the task before
-    return await _HostedRuns(port, Path(os.fsdecode(payload))).until_left()
+    return await _HostedRuns(port, Path(os.fsdecode(payload) or gettempdir())).until_left()
 
 
 class _HostedRuns:

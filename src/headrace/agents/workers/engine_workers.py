@@ -5,7 +5,6 @@ Does not cover: what runs in them (agents.workers.agent_executor), or who may st
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -14,6 +13,7 @@ import msgspec
 
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
+from headrace.agents.workers.agent_host import AgentHost
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import TreeGauge
 from headrace.units import format_bytes
@@ -32,7 +32,9 @@ Isolation: TypeAlias = Literal["process", "inline"]
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`ceiling_bytes` is the most that one worker may be lent."""
+    """`ceiling_bytes` is the most that one worker may be lent, 0 for the budget of its host. `slots` are those of this
+    host, none where runs are on a cluster.
+    """
 
     isolation: Isolation
     slots: int
@@ -42,33 +44,32 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     stuck_after_s: float = 1.0
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
+def agent_pool_options(options: WorkerOptions, slots: int) -> PoolOptions:
+    """Of the workers on a host with so many slots."""
+    return PoolOptions(
+        preload=(*_NEEDED_BY_ALL, *options.preload),
+        most_idle=slots,
+        largest_file_bytes=options.largest_file_bytes,
+        hang_s=HANG_S,
+        stuck_after_s=options.stuck_after_s,
+    )
 
 
 class EngineWorkers:
     """Made on the engine's loop. Inline it has no process until an agent runs a program."""
 
     def __init__(self, options: WorkerOptions, limits: MemoryLimits) -> None:
-        self.is_isolated = options.isolation == "process"
+        self.is_isolated = options.isolation == "process" and options.slots > 0
         self._limits = limits
-        self._agents: IsolatedAgents | None = None
+        self._host: AgentHost | None = None
         self._reported_left_bytes = 0
         self._reported_halts = 0
-        pool_options = PoolOptions(
-            preload=(*_NEEDED_BY_ALL, *options.preload),
-            most_idle=options.slots,
-            largest_file_bytes=options.largest_file_bytes,
-            hang_s=HANG_S,
-            stuck_after_s=options.stuck_after_s,
-        )
+        pool_options = agent_pool_options(options, options.slots)
         self.pool = WorkerPool(pool_options, on_reading=self._read, on_stuck=self._stuck) if can_isolate() else None
-        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, has_workers=self.is_isolated)
-        self.lender = Lender(0, options.ceiling_bytes, self._abandoned_bytes)
+        # On a cluster, runs have processes of their own too, and each tells what it uses.
+        has_workers = self.is_isolated or not options.slots
+        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, has_workers=has_workers)
+        self.lender = Lender(0, options.ceiling_bytes or limits.budget_bytes, self._abandoned_bytes)
         self.lend_within(limits.budget_bytes)
 
     async def start(self) -> None:
@@ -81,11 +82,14 @@ class EngineWorkers:
             await self.pool.close()
 
     def agents(
-        self, kinds: Mapping[str, TaskKind], spools: Path, register: Callable[[TaskKind], None]
+        self, host: str, kinds: Mapping[str, TaskKind], spools: Path, register: Callable[[TaskKind], None]
     ) -> IsolatedAgents:
+        """The executor of runs in workers here; `host` is what the scheduler calls this host."""
         assert self.pool is not None
-        self._agents = IsolatedAgents(self.pool, self.lender, kinds, spools, register)
-        return self._agents
+        self._host = AgentHost(host, self.pool, self.lender, spools)
+        agents = IsolatedAgents(kinds, register)
+        agents.join(self._host)
+        return agents
 
     def files_left(self) -> str | None:
         """Describe the files that ended workers have left in memory, where they have grown much since last time."""
@@ -104,14 +108,13 @@ class EngineWorkers:
         return f"by a signal, {halts} times so far; each time it was continued, or ended with its workers"
 
     def lend_within(self, budget_bytes: int, zero_bytes: int = 0) -> int:
-        """A worker should meet its own limit before all of them together meet the line where one is killed: lend what
-        is left below that. `zero_bytes` is the zero of levels. Return what agent runs can be lent together.
+        """Lend workers what the budget leaves to them; `zero_bytes` is the zero of levels. Return what agent runs can
+        be lent together.
         """
         pids = self.pool.pids if self.pool is not None else set[int]()
         idle_bytes = self.pool.idle_bytes if self.pool is not None else 0
         held = self.gauge.read_without(pids) + idle_bytes
-        line_bytes = zero_bytes + int((budget_bytes - zero_bytes) * self._limits.emergency_at)
-        self.lender.room_bytes = max(0, line_bytes - held)
+        self.lender.room_bytes = room_for_workers(self._limits, budget_bytes, zero_bytes, held)
         return self.lender.lendable_bytes()
 
     @property
@@ -136,9 +139,17 @@ class EngineWorkers:
         return self.pool.abandoned_bytes if self.pool is not None else 0
 
     def _read(self, worker: int, _used_bytes: int) -> None:
-        if self._agents is not None:
-            self._agents.read(worker)
+        if self._host is not None:
+            self._host.read(worker)
 
     def _stuck(self, report: Stuck) -> None:
-        if self._agents is not None:
-            self._agents.stuck(report.worker, report.seconds, report.stack)
+        if self._host is not None:
+            self._host.stuck(report)
+
+
+def room_for_workers(limits: MemoryLimits, budget_bytes: int, zero_bytes: int, held_bytes: int) -> int:
+    """What workers may be lent together, beside what is held outside of them. A worker should meet its own limit before
+    all of them together meet the line where one is killed: what is left below that.
+    """
+    line_bytes = zero_bytes + int((budget_bytes - zero_bytes) * limits.emergency_at)
+    return max(0, line_bytes - held_bytes)

@@ -34,6 +34,12 @@ class StoredNotes:
         """The pid of the last engine's warden: once it has ended, so have all workers of that engine."""
         return self._reader.one(_Pid, "SELECT value FROM meta WHERE key = 'warden'")
 
+    def node_wardens(self) -> dict[str, int]:
+        """The same on the nodes of the last engine's cluster, by the cluster's id of the node."""
+        noted = self._reader.one(str, "SELECT value FROM meta WHERE key = 'node wardens'")
+        with decoding(self._reader.path, "the processes on nodes that it notes"):
+            return {} if noted is None else msgspec.json.decode(noted, type=dict[str, _Pid])
+
     def clock(self) -> ClockNote | None:
         """The time that the last engine noted; None where the file is new, or from a version without this clock."""
         noted = self._reader.one(str, "SELECT value FROM meta WHERE key = 'clock'")
@@ -63,6 +69,9 @@ class NoteWrites:
 
     def warden(self, pid: int | None) -> list[Write]:
         return [("INSERT OR REPLACE INTO meta VALUES('warden', ?)", (pid,))]
+
+    def node_wardens(self, pids: dict[str, int]) -> list[Write]:
+        return [("INSERT OR REPLACE INTO meta VALUES('node wardens', ?)", (msgspec.json.encode(pids).decode(),))]
 
     def clock(self, note: ClockNote) -> list[Write]:
         return [("INSERT OR REPLACE INTO meta VALUES('clock', ?)", (msgspec.json.encode(note).decode(),))]

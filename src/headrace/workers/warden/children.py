@@ -146,7 +146,7 @@ def exec_program(
             os.dup2(source, target)
         _limit_itself(setup, settings)
         _enter(order.directory)
-        os.execvpe(order.argv[0], order.argv, order.environment)
+        os.execvpe(order.argv[0], order.argv, order.environment or {})
     except (OSError, ValueError) as error:
         os.write(2, f"{order.argv[0]}: {error}\n".encode(errors="replace"))
     finally:

@@ -36,13 +36,14 @@ _Ranked: TypeAlias = tuple[int, int, Host]  # the bytes, negative so that the mo
 
 
 class HostIndex:
-    """A host that is leaving is found by its name only; `left_behind` are such hosts that runs have claimed.
-    `open_count` hosts compute in fewer slots than they have, whatever pressure and claims allow. `changed` are hosts to
-    be ranked.
+    """A host that is leaving, or has no slots, is found by its name only; `left_behind` are those that leave and that
+    runs have claimed. `open_count` hosts compute in fewer slots than they have, whatever pressure and claims allow.
+    `changed` are hosts to be ranked.
     """
 
     def __init__(self) -> None:
         self.by_name: dict[str, Host] = {}
+        self._with_slots: dict[str, Host] = {}
         self.left_behind: deque[Host] = deque()
         self.slot_count = 0
         self.open_count = 0
@@ -67,6 +68,10 @@ class HostIndex:
     def add(self, host: Host) -> None:
         self._joined += 1
         self.by_name[host.name] = host
+        if not host.slot_count:  # no decision about runs looks at it
+            host.enter_index(self._joined, {})
+            return
+        self._with_slots[host.name] = host
         self._turns.append(host)
         self._seats[self._joined] = _Seat()
         self._unread += 1
@@ -79,6 +84,8 @@ class HostIndex:
         if host.is_leaving:
             return
         host.is_leaving = True
+        if not host.slot_count:
+            return
         self._unrank(host)
         self._count(host, -1)
         if host.claims:
@@ -88,8 +95,13 @@ class HostIndex:
         self.begin_leaving(host)
         self.changed.pop(host.number, None)
         del self.by_name[host.name]
-        if len(self._turns) > 2 * len(self.by_name) + _FEW:  # those that have left go when their turn comes
+        self._with_slots.pop(host.name, None)
+        if len(self._turns) > 2 * len(self._with_slots) + _FEW:  # those that have left go when their turn comes
             self._turns = deque(each for each in self._turns if self._is_here(each))
+
+    @property
+    def has_slots(self) -> bool:
+        return bool(self._with_slots)
 
     @property
     def gives_up_after_s(self) -> float:
@@ -103,10 +115,10 @@ class HostIndex:
     def look_at(self) -> list[Host]:
         if self._fresh:
             self._rank_fresh()
-        if len(self.by_name) <= _FEW:
+        if len(self._with_slots) <= _FEW:
             if self.changed:
                 self.refresh()
-            return list(self.by_name.values())
+            return list(self._with_slots.values())
         found = [host for host in self.changed.values() if not host.is_lost]
         self.refresh()
         self._looks += 1
