@@ -83,6 +83,7 @@ class RemoteWarden:
         self.lost: str | None = None
         self.used_bytes = 0  # of the node's host and everything it has started, by its last word
         self.on_reading: Callable[[NodeReading], None] = lambda _: None
+        self.on_started: Callable[[], None] = lambda: None
         self.warden_pid: int | None = None  # on its own host
         self.heard_at = time.monotonic()
 
@@ -105,6 +106,7 @@ class RemoteWarden:
 
     def started(self, pid: int) -> None:
         self.warden_pid = pid  # guarded on its own host
+        self.on_started()
 
     def order(self, order: SetLimit | KillWorker) -> None:
         if self.is_open:

@@ -47,7 +47,6 @@ class ClusterHosts:
         self._run_events = run_events
         self._take = take
         self._fail = fail
-        self._noted_wardens: dict[str, int] = {}
 
     def joined(self, node: AgentNode) -> None:
         self._executor.join(node.host)
@@ -61,6 +60,7 @@ class ClusterHosts:
         )
         self._parts.driver.send(joined)
         self._parts.log.record("node joined", node.name)
+        self.warden_started()  # it may have been started before anybody listened
         self.read(node)
 
     def read(self, node: AgentNode) -> None:
@@ -75,7 +75,10 @@ class ClusterHosts:
             lendable_bytes=node.lend_within(zero_bytes),
         )
         parts.driver.send(measured)
-        self._note_wardens()
+
+    def warden_started(self) -> None:
+        """Write the nodes' wardens to the file: an engine that opens it after a kill waits for them to end."""
+        self._parts.writer.write(self._parts.writes.notes.node_wardens(self._nodes.wardens()))
 
     def lost(self, node: AgentNode, reason: str) -> None:
         self._parts.log.record("node lost", f"{node.name}: {reason}")
@@ -93,13 +96,6 @@ class ClusterHosts:
         self._take(await self._executor.lose(node.host))
         self._run_events.host_lost(node.name, reason)
         self._parts.driver.send(HostLost(now_s=time.monotonic(), host=node.name))
-
-    def _note_wardens(self) -> None:
-        """Write the nodes' wardens to the file: an engine that opens it after a kill waits for them to end."""
-        wardens = self._nodes.wardens()
-        if wardens != self._noted_wardens:
-            self._noted_wardens = wardens
-            self._parts.writer.write(self._parts.writes.notes.node_wardens(wardens))
 
 
 class NodeCommands:

@@ -84,6 +84,10 @@ class NodeListener(Protocol):
 
     def joined(self, node: AgentNode) -> None: ...
 
+    def warden_started(self) -> None:
+        """The warden of a node has started: workers follow."""
+        ...
+
     def read(self, node: AgentNode) -> None:
         """There is a new reading of the node's memory."""
         ...
@@ -178,6 +182,7 @@ class EngineNodes:
         assert node.warden is not None
         joined = self._by_id[node.id] = AgentNode(node, self._limits, self._workers)
         node.warden.on_reading = lambda reading: self._read(joined, reading)
+        node.warden.on_started = self._warden_started
         # A worker that is wanted would start the warden too: by then its modules are imported.
         starting = asyncio.get_running_loop().create_task(self._start_warden(joined))
         self._starting.add(starting)
@@ -190,6 +195,10 @@ class EngineNodes:
             await node.host.pool.start()
         except HeadraceError as error:
             self.refuse(node, error.message.rstrip("."))
+
+    def _warden_started(self) -> None:
+        if self._listener is not None:
+            self._listener.warden_started()
 
     def _read(self, node: AgentNode, reading: NodeReading) -> None:
         node.reading = reading
