@@ -88,6 +88,25 @@ def hosts_on_nodes() -> list[int]:
     return [pid for pid, command in _processes() if command.startswith("ray::NodeHost")]
 
 
+def hosts_of(cluster: RealCluster) -> list[int]:
+    """Our actors on the nodes of this cluster."""
+    return [pid for pid in hosts_on_nodes() if _raylet_of(pid) in cluster.raylets]
+
+
+def left_on(cluster: RealCluster) -> list[int]:
+    """Our actors, wardens and workers on the nodes of this cluster, whoever their parent is by now."""
+    return [pid for pid in (*hosts_on_nodes(), *wardens_left()) if _raylet_of(pid) in cluster.raylets]
+
+
+def _raylet_of(pid: int) -> int | None:
+    """Ray tells each process that it starts, and those tell their children."""
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((int(each.partition(b"=")[2]) for each in variables if each.startswith(b"RAY_RAYLET_PID=")), None)
+
+
 def wardens_left() -> list[int]:
     return [pid for pid, command in _processes() if "headrace.workers.warden" in command]
 

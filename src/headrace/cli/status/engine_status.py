@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from msgspec import structs
 
+from headrace.agents.steering.engine_client import engine_state
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
 from headrace.cli.terminal import print_json, say, showable
+from headrace.cluster.node_states import NodeState
 from headrace.display import counted
+from headrace.errors import NotSteerable
 from headrace.store.engine_file.engine_overview import EngineOverview, FailedRun, read_overview
 from headrace.store.lock import writer_of
 from headrace.store.run_file.removal import disk_bytes
@@ -26,10 +30,11 @@ _LONGEST_NAME, _LONGEST_CAUSE = 60, 160
 
 def show_engine_status(path: Path, *, as_json: bool) -> None:
     overview, holder = read_overview(path, _MOST_FAILED), _holder(path)
+    nodes = _nodes(path, holder)
     if as_json:
-        print_json(_facts(path, overview, holder))
+        print_json(_facts(path, overview, holder, nodes))
     else:
-        say("\n".join(_lines(path, overview, holder)))
+        say("\n".join(_lines(path, overview, holder, nodes)))
 
 
 def watch_engine_status(path: Path, *, as_json: bool) -> None:
@@ -40,9 +45,10 @@ def watch_engine_status(path: Path, *, as_json: bool) -> None:
             # The file after the process: of an engine that has just ended, the end is seen.
             holder = _holder(path)
             overview, is_open = read_overview(path, _MOST_FAILED), holder is not None
-            shown = "\n".join(_lines(path, overview, holder))
+            nodes = _nodes(path, holder)
+            shown = "\n".join(_lines(path, overview, holder, nodes))
             if shown != before and as_json:
-                print_json(_facts(path, overview, holder), on_one_line=True)
+                print_json(_facts(path, overview, holder, nodes), on_one_line=True)
             elif shown != before:
                 say(shown)
             before = shown
@@ -56,12 +62,24 @@ def _holder(path: Path) -> str | None:
     return writer_of(path.expanduser().resolve())
 
 
-def _lines(path: Path, overview: EngineOverview, holder: str | None) -> Iterator[str]:
+def _nodes(path: Path, holder: str | None) -> tuple[NodeState, ...]:
+    """The nodes of the cluster that the engine's runs are on, as far as it answers."""
+    if holder is None:
+        return ()
+    try:
+        live = engine_state(path.expanduser().resolve())
+    except NotSteerable:
+        return ()
+    return live.status.nodes if live is not None else ()
+
+
+def _lines(path: Path, overview: EngineOverview, holder: str | None, nodes: tuple[NodeState, ...]) -> Iterator[str]:
     total = sum(overview.runs.values())
     states = ", ".join(f"{count:,} {state.value}" for state, count in overview.runs.items())
     yield f"{path}: {counted(total, 'agent run')}{': ' if states else ''}{states}"
     if holder is not None:
         yield f"open in process {holder}"
+    yield from (showable(node.in_words(), _LONGEST_CAUSE, "utf-8") for node in nodes)
     peak = overview.peak_memory_bytes
     memory = "" if peak is None else f", at most {format_bytes(peak)} of memory"
     yield f"{format_bytes(disk_bytes(path.expanduser().resolve()))} on disk{memory}"
@@ -82,7 +100,7 @@ def _cause(run: FailedRun) -> str:
     return run.error.strip().partition("\n")[0]
 
 
-def _facts(path: Path, overview: EngineOverview, holder: str | None) -> dict[str, Any]:
+def _facts(path: Path, overview: EngineOverview, holder: str | None, nodes: tuple[NodeState, ...]) -> dict[str, Any]:
     return {
         "path": str(path),
         "state": "not running" if holder is None else "running",
@@ -94,5 +112,6 @@ def _facts(path: Path, overview: EngineOverview, holder: str | None) -> dict[str
         ],
         "peak_memory_bytes": overview.peak_memory_bytes,
         "size_bytes": disk_bytes(path.expanduser().resolve()),
+        "nodes": [structs.asdict(node) for node in nodes],
         "pid": int(holder) if holder is not None and holder.isdecimal() else None,
     }

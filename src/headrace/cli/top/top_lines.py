@@ -18,6 +18,7 @@ from headrace.results.plots.distributions import memory_chart
 from headrace.units import format_bytes, format_short_duration
 from headrace.web.api.engine_events import ENGINE_MEMORY
 from headrace.web.api.engine_summary import EngineNow, EngineSummary, OneEngine, engine_summary_of
+from headrace.web.api.node_figures import NodeFigures
 from headrace.web.api.run_list import ListedFile, listed_files
 from headrace.web.api.run_summary import RunSummary, history_at, summary_of
 from headrace.web.engine_pictures import engine_memory_chart
@@ -106,7 +107,7 @@ def _run_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     if run.live is not None and run.live.notice:
         lines.append(run.live.notice)
     if run.live is not None:
-        lines += [showable(each.now, _LONGEST_NODE, "utf-8") for each in run.live.nodes[:_MOST_NODES]]
+        lines += _nodes(run.live.nodes)
     for each in run.endpoints:
         calls = f"{each.calls:,} calls, {each.busy:,} told to wait, {each.failures:,} failed"
         lines.append(f"{each.model}: {calls}. {each.now}")
@@ -126,6 +127,12 @@ def _engine_lines(files: ShownFiles, file: ShownFile, room: Room) -> list[str]:
     return lines + _memory(chart, room, len(lines))
 
 
+def _nodes(nodes: tuple[NodeFigures, ...]) -> Iterator[str]:
+    yield from (showable(each.now, _LONGEST_NODE, "utf-8") for each in nodes[:_MOST_NODES])
+    if len(nodes) > _MOST_NODES:
+        yield f"{_GAP}and {counted(len(nodes) - _MOST_NODES, 'node')} more"
+
+
 def _now(live: EngineNow) -> Iterator[str]:
     queue = ", ".join(f"{level} {count:,}" for level, count in live.queue.items())
     yield f"queue (at most {live.queue_depth:,} each): {queue}"
@@ -137,6 +144,7 @@ def _now(live: EngineNow) -> Iterator[str]:
         yield f"run {each.run} {showable(each.name, _LONGEST, 'utf-8')}: {each.priority}, {does}, {memory}"
     if len(live.in_slots) > _MOST_IN_SLOTS:
         yield f"{_GAP}and {counted(len(live.in_slots) - _MOST_IN_SLOTS, 'run')} more"
+    yield from _nodes(live.nodes)
     for beat in live.heartbeats[:_MOST_HEARTBEATS]:
         last = "none yet" if beat.last_run_at is None else f"the last {age(beat.last_run_at)}"
         went = f"{counted(beat.runs, 'beat')} ({last}), {beat.failures:,} failed, {beat.skips:,} skipped"

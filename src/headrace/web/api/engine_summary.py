@@ -17,6 +17,7 @@ from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
+from headrace.web.api.node_figures import NodeFigures, node_figures
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
 from headrace.web.shown_texts import ShownFigure, bytes_of, number, part_of
@@ -54,7 +55,8 @@ class OpenCircuit(msgspec.Struct, frozen=True):
 
 class EngineNow(msgspec.Struct, frozen=True, kw_only=True):
     """What the engine's process says. `levels` are shares of the budget: shrink, preempt, kill. `queue` counts the runs
-    that wait for a slot, by priority; the first of them waits for `waiting_for`.
+    that wait for a slot, by priority; the first of them waits for `waiting_for`. `nodes` are those of a cluster, where
+    the runs are on one.
     """
 
     pid: int
@@ -79,6 +81,7 @@ class EngineNow(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[str, float]
     layers: dict[str, str]
     stuck: str | None
+    nodes: tuple[NodeFigures, ...] = ()
 
 
 class EngineSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,6 +195,7 @@ def _now(reply: EngineReply) -> EngineNow:
         usage=status.usage,
         layers=status.layers,
         stuck=status.stuck,
+        nodes=node_figures(status.nodes),
     )
 
 

@@ -14,6 +14,7 @@ from headrace.memory.bounded_history import HistoryPoint
 from headrace.results.stats import EndpointStats, Stats, history_of
 from headrace.store.run_file.reader import Reader
 from headrace.units import format_bytes, format_count, format_duration
+from headrace.web.api.node_figures import NodeFigures, node_figures
 from headrace.web.operations import PageOperation
 from headrace.web.run_paces import RunPace
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
@@ -38,19 +39,6 @@ class EndpointFigures(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int = 0
     waiting: int = 0
     retry_in_s: float | None = None
-
-
-class NodeFigures(msgspec.Struct, frozen=True):
-    """A node of a cluster on which a run goes on: what is in flight there, its memory against its budget, and all that
-    in words.
-    """
-
-    name: str
-    slots: int
-    in_flight: int
-    memory_bytes: int
-    budget_bytes: int
-    now: str
 
 
 class LiveFigures(msgspec.Struct, frozen=True):
@@ -168,10 +156,7 @@ def _live_figures(live: StateReply) -> LiveFigures:
         budget_bytes=live.progress.budget_bytes,
         notice=live.progress.notice[:_MOST_LETTERS],
         to_ask_again=live.to_ask_again,
-        nodes=tuple(
-            NodeFigures(each.name, each.slots, each.in_flight, each.used_bytes, each.budget_bytes, each.in_words())
-            for each in live.nodes
-        ),
+        nodes=node_figures(live.nodes),
     )
 
 
