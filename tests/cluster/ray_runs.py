@@ -1,4 +1,4 @@
-"""Surveys on a real Ray cluster: what every run of the tests looks at. More trouble is in tests/cluster/trouble.py."""
+"""Surveys on a real Ray cluster. `.ci/run` runs it; engines are in ray_engines, more trouble is in ray_trouble."""
 
 import os
 import signal

@@ -42,7 +42,7 @@ def test_it_names_every_event_and_no_other():
     (rows,) = tables(SECTIONS["Status and events"])
     named = {name for row in rows for name in code_names(row[0]) + code_names(row[1])}
     written = r'(?:record(?:_now|_failure)?\(|what = )\s*"([a-z][a-z ]+)"'
-    folders = [ROOT / "src/headrace/agents" / name for name in ("engine", "steering")]
+    folders = [ROOT / "src/headrace/agents" / name for name in ("engine", "nodes", "steering")]
     sources = [path.read_text("utf-8") for folder in folders for path in folder.glob("*.py")]
     recorded = {name for source in sources for name in re.findall(written, source)}
     recorded |= {notice.value for notice in Notice} | {reach.value for reach in Reach}

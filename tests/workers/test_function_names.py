@@ -94,3 +94,33 @@ def test_a_function_without_a_file_is_refused_with_the_way_out():
     program = "from headrace.workers.functions import refer_to\ndef f(): pass\nrefer_to(f)"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
     assert "Move it into a .py file" in done.stderr
+
+
+ELSEWHERE = """
+from headrace.workers.functions import refer_to
+
+def where(port, payload):
+    return payload
+
+def child(port, payload):
+    return payload
+"""
+
+
+def test_a_script_whose_path_is_not_on_this_host_is_found_in_the_working_directory(tmp_path):
+    (tmp_path / "program.py").write_text(ELSEWHERE)
+    code = (
+        "from headrace.workers.functions import *; from headrace.workers.wire import FunctionReference\n"
+        "found = find_function(FunctionReference('__main__', 'where', '/of/another/host/program.py', is_script=True))\n"
+        "import sys; child = refer_to(sys.modules['__mp_main__'].child)\n"
+        "print(found(None, 'called'), child.module, child.file, child.is_script)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout == "called __main__ /of/another/host/program.py True\n", ran.stderr
+
+
+@pytest.mark.parametrize("is_script", [False, True])
+def test_a_file_that_is_not_on_this_host_says_how_to_bring_it(is_script):
+    reference = FunctionReference("of_another_host", "f", "/of/another/host/program.py", is_script=is_script)
+    with pytest.raises(InvalidInput, match=r"/of/another/host/program\.py is not on .*runtime_env"):
+        find_function(reference)

@@ -1,7 +1,8 @@
 """Functions that travel to another process by name. Covers: making a reference, and finding the function again.
 
-A script's `__main__` is imported again under another name, as multiprocessing does. A function that has no file, or
-that cannot be found by its name, is refused before anything starts. Does not cover: functions as part of a plan's
+A script's `__main__` is imported again under another name, as multiprocessing does; on another host, where its path is
+not, from the working directory. A function that has no file, or that cannot be found by its name, is refused before
+anything starts. Does not cover: functions as part of a plan's
 identity (survey.function_reference).
 """
 
@@ -12,6 +13,7 @@ import importlib
 import importlib.util
 import inspect
 import runpy
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +80,8 @@ def _home(module: ModuleType) -> tuple[str, Path | None]:
         name = spec.name
     written = getattr(module, "__file__", None)
     file = Path(written).absolute() if written else None
-    return ("__main__" if name == SCRIPT_NAME else name), (file if file is not None and file.is_file() else None)
+    is_there = file is not None and (file.is_file() or module in _imported)
+    return ("__main__" if name == SCRIPT_NAME else name), (file if is_there else None)
 
 
 def _attribute(module: ModuleType, qualname: str) -> Any:
@@ -109,17 +112,32 @@ def _script(file: str) -> ModuleType:
     known = sys.modules.get(SCRIPT_NAME)
     if known is not None and getattr(known, "__file__", None) == file:
         return known
+    found = _on_this_host(Path(file))
     module = ModuleType(SCRIPT_NAME)
-    module.__file__ = file
+    module.__file__ = file  # as the controller knows it: references to its functions go back there
     sys.modules["__main__"] = sys.modules[SCRIPT_NAME] = module
     _imported[:] = [module]
     try:
-        module.__dict__.update(runpy.run_path(file, run_name=SCRIPT_NAME))
+        module.__dict__.update(runpy.run_path(str(found), run_name=SCRIPT_NAME), __file__=file)
     except RuntimeError as error:
         if "running event loop" not in str(error):
             raise
         raise script_starts_again() from None
     return module
+
+
+def _on_this_host(file: Path) -> Path:
+    """The file, or on a host where its path is not, the one of its name in the working directory: Ray brings it there
+    with `runtime_env`.
+    """
+    for found in (file, Path.cwd() / file.name):
+        if found.is_file():
+            return found
+    raise InvalidInput(
+        f"{file} is not on {socket.gethostname()}, where a worker needs it.",
+        fix="Put the function into a module that is installed there, or have Ray bring the program: run it in its own"
+        ' directory, with Ray(..., runtime_env={"working_dir": "."}).',
+    )
 
 
 def _module(name: str, file: str) -> ModuleType:
@@ -132,7 +150,7 @@ def _module(name: str, file: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
             raise  # the module was found, something that it imports was not
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = importlib.util.spec_from_file_location(name, _on_this_host(Path(file)))
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"{name} cannot be imported from {file}", name=name)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

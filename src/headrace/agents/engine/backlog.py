@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from headrace.agents.contract import ChildWanted
-from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.engine_parts import HERE, EngineParts
 from headrace.agents.engine.live_runs import LiveRun
 from headrace.agents.engine.run_commands import RunCommands
 from headrace.agents.scheduler.events import PriorityRaised, Refusal, RejectRun, Submitted
@@ -283,21 +283,27 @@ class Backlog:
             return
         self._writer.after_commit(partial(self._accepted, run))
 
+    def _too_large(self, run: LiveRun) -> BudgetTooSmall:
+        hosts, declared = self._scheduler.snapshot().hosts, run.kind.memory_bytes or 0
+        largest = max((host for host in hosts if host.slots), key=lambda host: host.best_room_bytes, default=None)
+        budget_bytes, room_bytes = (largest.reading.budget_bytes, largest.best_room_bytes) if largest else (0, 0)
+        is_here = largest is None or largest.reading.host == HERE
+        whose = "the engine's whole budget" if is_here else "the largest budget of a node"
+        rest = "this process" if is_here else "its host process"
+        return BudgetTooSmall(
+            f"{run.kind.name} declares {format_bytes(declared)}, and {whose} is {format_bytes(budget_bytes)}, of which"
+            f" a run can have {format_bytes(max(0, room_bytes))}: the rest is for {rest} itself.",
+            budget_bytes=budget_bytes,
+            used_bytes=declared,
+            fix="Declare less, or give the engine more memory=.",
+        )
+
     def _refused(self, refused: RejectRun, run: LiveRun) -> HeadraceError:
         match refused.refusal:
             case Refusal.CIRCUIT_OPEN:
                 return self._circuit_open(run.kind, refused.retry_at_s)
             case Refusal.BUDGET_TOO_SMALL:
-                hosts, declared = self._scheduler.snapshot().hosts, run.kind.memory_bytes or 0
-                budget = hosts[0].reading.budget_bytes if hosts else 0
-                room = format_bytes(max(0, hosts[0].best_room_bytes)) if hosts else "nothing"
-                return BudgetTooSmall(
-                    f"{run.kind.name} declares {format_bytes(declared)}, and the engine's whole budget is"
-                    f" {format_bytes(budget)}, of which a run can have {room}: the rest is for this process itself.",
-                    budget_bytes=budget,
-                    used_bytes=declared,
-                    fix="Declare less, or give the engine more memory=.",
-                )
+                return self._too_large(run)
             case Refusal.QUEUE_FULL:
                 return self._queue_full(run.priority, refused.depth, refused.wait_s)
             case Refusal.CLOSING | Refusal.ALREADY_KNOWN:

@@ -350,7 +350,7 @@ class EngineLoop:
             usage=self._file.notes.usage(),
             used_bytes=self._memory.readings.used_bytes,
             peak_bytes=self._memory.readings.peak_bytes,
-            layers=self._workers.layers(),
+            layers=self._workers.layers() if self._nodes is None else self._nodes.layers(),
             stuck=self.stuck,
             endpoints=self._endpoints.shown(),
             surveys=self.surveys.shown(),

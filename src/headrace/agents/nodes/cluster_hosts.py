@@ -60,7 +60,7 @@ class ClusterHosts:
         )
         self._parts.driver.send(joined)
         self._parts.log.record("node joined", node.name)
-        self.warden_started()  # it may have been started before anybody listened
+        self.warden_started(node)  # it may have been started before anybody listened
         self.read(node)
 
     def read(self, node: AgentNode) -> None:
@@ -76,9 +76,11 @@ class ClusterHosts:
         )
         parts.driver.send(measured)
 
-    def warden_started(self) -> None:
+    def warden_started(self, node: AgentNode) -> None:
         """Write the nodes' wardens to the file: an engine that opens it after a kill waits for them to end."""
         self._parts.writer.write(self._parts.writes.notes.node_wardens(self._nodes.wardens()))
+        for name, why in node.host.pool.not_preloaded.items():
+            self._parts.log.record("not preloaded", f"{name} on {node.name}: {why}")
 
     def lost(self, node: AgentNode, reason: str) -> None:
         self._parts.log.record("node lost", f"{node.name}: {reason}")

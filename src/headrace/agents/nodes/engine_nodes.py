@@ -84,7 +84,7 @@ class NodeListener(Protocol):
 
     def joined(self, node: AgentNode) -> None: ...
 
-    def warden_started(self) -> None:
+    def warden_started(self, node: AgentNode) -> None:
         """The warden of a node has started: workers follow."""
         ...
 
@@ -166,6 +166,12 @@ class EngineNodes:
         now_s = time.monotonic()
         return [node.state(now_s) for node in self.nodes]
 
+    def layers(self) -> dict[str, str]:
+        """The mechanisms that hold workers to their limits on the first node, by name, each with its state."""
+        for node in self.nodes:
+            return dict(node.host.pool.layers)
+        return {"nodes": "none takes part now"}
+
     def wardens(self) -> dict[str, int]:
         """The wardens' processes, by the id of the node."""
         wardens = {name: node.node.warden for name, node in self._by_id.items()}
@@ -182,7 +188,7 @@ class EngineNodes:
         assert node.warden is not None
         joined = self._by_id[node.id] = AgentNode(node, self._limits, self._workers)
         node.warden.on_reading = lambda reading: self._read(joined, reading)
-        node.warden.on_started = self._warden_started
+        node.warden.on_started = lambda: self._warden_started(joined)
         # A worker that is wanted would start the warden too: by then its modules are imported.
         starting = asyncio.get_running_loop().create_task(self._start_warden(joined))
         self._starting.add(starting)
@@ -196,9 +202,9 @@ class EngineNodes:
         except HeadraceError as error:
             self.refuse(node, error.message.rstrip("."))
 
-    def _warden_started(self) -> None:
+    def _warden_started(self, node: AgentNode) -> None:
         if self._listener is not None:
-            self._listener.warden_started()
+            self._listener.warden_started(node)
 
     def _read(self, node: AgentNode, reading: NodeReading) -> None:
         node.reading = reading

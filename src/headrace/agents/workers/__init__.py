@@ -4,15 +4,16 @@
        │ AgentRun     ▲ Batch: steps, checkpoints, requests      InlineAgents, on a loop of its own
        ▼              │                                             ▲ acknowledged: the step goes on
     IsolatedAgents ───┴─ AgentOutbox: merged                        │
-       │ a loan of memory, then a worker (_AgentSlot)               ▼
+       │ AgentHost: a loan of memory, then a worker (AgentSlot)     ▼
     HostedExecutor ══ one socket ═══════════════════════════════ HostLink (agent_worker)
                   BeginRun, StepAnswer, SignalWork, AckEvents, LeaveWorker ►
                   ◄ EventsSent, StepEntered, EffectRaised, KindRegistered
 
 The worker is the inline executor behind a wire (`agent_worker`); `agent_executor` is the controller's side, from the
-loan to its return; `engine_workers` owns the processes of an engine and the memory lent to them. The wire, and keeping
-and acknowledging events, is `workers.hosting`. An attempt at a run has an epoch; late messages of an earlier one are
-refused.
+loan to its return; `agent_host` is one host's workers and the memory lent to them, and there may be many: this machine,
+or the nodes of a cluster (`agents.nodes`). `engine_workers` owns the processes of an engine on this machine. The wire,
+and keeping and acknowledging events, is `workers.hosting`. An attempt at a run has an epoch; late messages of an
+earlier one are refused.
 
 While all runs of a slot wait for models, programs or children, the limit of its worker comes down; what makes it
 compute again, an answer or a child's start, is sent to it when the limit is up.
