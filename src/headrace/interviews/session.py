@@ -99,7 +99,7 @@ class Session:
         self.cluster = options.executor
         if self.cluster is not None and not has_workers:
             raise OptionError(
-                "A survey in an engine runs where its engine does.", fix="Give executor= to the engine, or use job.run."
+                "A survey in an engine runs in the process of the engine.", fix="Leave executor= out, or use job.run."
             )
         self.workers = self.permissions.confirmed.workers if has_workers and self.cluster is None else 0
         if self.workers or self.cluster is not None:

@@ -49,9 +49,9 @@ class LocalNodes:
         for _ in range(int(self._option.address)):
             await self._join()
 
-    async def _join(self):
-        node = LocalNode(self._joined, None, self._option.slots_per_node)
-        self._joined += 1
+    async def _join(self, number=None):
+        node = LocalNode(self._joined if number is None else number, None, self._option.slots_per_node)
+        self._joined += number is None
         answer = await node.host.hello(self._memory, self._read_every_s)
         node.hello = msgspec.msgpack.decode(answer, type=NodeHello)
         node.warden = RemoteWarden(node.host, {}, lambda reason: self._lost(node, reason))
@@ -82,6 +82,18 @@ class LocalNodes:
 
     def lose(self, number: int = 0, reason: str = "a test wants it") -> None:
         self._on_loop(lambda: list(self._nodes.values())[number].warden.lose(reason))
+
+    def come_back(self) -> None:
+        """The first node is lost, and another of its name is there before anything else happens."""
+
+        async def come_back():
+            next(iter(self._nodes.values())).warden.lose("a test wants it")
+            await self._join(0)
+
+        asyncio.run_coroutine_threadsafe(come_back(), self._loop).result(30)
+
+    def stop_reading(self) -> None:
+        self._on_loop(lambda: [setattr(node.warden, "on_reading", lambda _: None) for node in self._nodes.values()])
 
     def fail(self, error) -> None:
         self._on_loop(lambda: self._on_failed(error))

@@ -205,6 +205,34 @@ async def test_an_engine_after_a_kill_is_told_the_wardens_of_the_one_before(tmp_
         assert sorted(LocalNodes.latest.former_wardens.values()) == sorted(pids)
 
 
+async def test_a_node_that_sends_no_readings_is_given_up_and_its_runs_go_on_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.agents.nodes.cluster_hosts._READS_WITHIN_S", 1.0)
+    log, gate = tmp_path / "log", tmp_path / "gate"
+    async with engine_on(tmp_path / "a.run", nodes=1) as engine:
+        run = await engine.submit(functions.held, str(log), str(gate))
+        await until(lambda: "held" in functions.lines(log))
+        LocalNodes.latest.stop_reading()
+        await until(lambda: not engine.status().nodes)
+        gate.touch()
+        LocalNodes.latest.add()
+        assert await result_of(run) == "after"
+        lost = [event.reason for event in await engine.events() if event.what == "node lost"]
+        assert ["no reading of its memory" in reason for reason in lost] == [True]
+    assert functions.lines(log) == ["before", "held", "held", "after"]
+
+
+async def test_a_node_that_comes_back_at_once_under_its_name_joins_after_what_it_had_is_given_up(tmp_path):
+    log, gate = tmp_path / "log", tmp_path / "gate"
+    async with engine_on(tmp_path / "a.run", nodes=1) as engine:
+        run = await engine.submit(functions.held, str(log), str(gate))
+        await until(lambda: "held" in functions.lines(log))
+        LocalNodes.latest.come_back()
+        gate.touch()
+        assert await result_of(run) == "after"
+        happened = [what for what in await what_happened(engine) if what.startswith("node")]
+        assert happened == ["node joined", "node lost", "node joined"]
+
+
 async def test_levels_of_memory_are_the_engines_and_the_budget_is_each_nodes(tmp_path):
     limits = MemoryLimits(budget="+700MB", shrink_at=0.5, shrink_until=0.4)
     async with Engine(tmp_path / "a.run", executor=Ray("1", slots_per_node=1), memory=limits) as engine:

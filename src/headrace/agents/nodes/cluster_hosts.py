@@ -11,6 +11,7 @@ This process holds no agent runs then: it is a host without slots, for surveys. 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -47,8 +48,21 @@ class ClusterHosts:
         self._run_events = run_events
         self._take = take
         self._fail = fail
+        self._giving_up: dict[str, asyncio.Task[None]] = {}  # by the name of the node
 
     def joined(self, node: AgentNode) -> None:
+        """A node that has come back joins when all that it had before is given up: it has the same name."""
+        if former := self._giving_up.get(node.name):
+            self._parts.spawn(self._join_after(former, node))
+        else:
+            self._join(node)
+
+    async def _join_after(self, former: asyncio.Task[None], node: AgentNode) -> None:
+        await asyncio.wait([former])
+        if not node.host.is_lost:
+            self._join(node)
+
+    def _join(self, node: AgentNode) -> None:
         self._executor.join(node.host)
         joined = HostJoined(
             now_s=time.monotonic(),
@@ -85,14 +99,17 @@ class ClusterHosts:
     def lost(self, node: AgentNode, reason: str) -> None:
         self._parts.log.record("node lost", f"{node.name}: {reason}")
         self._parts.driver.send(HostLeaving(now_s=time.monotonic(), host=node.name))
-        self._parts.spawn(self._give_up(node, reason))
+        task = self._giving_up[node.name] = self._parts.spawn(self._give_up(node, reason))
+        task.add_done_callback(lambda _: self._giving_up.pop(node.name, None))
 
     def failed(self, error: HeadraceError) -> None:
         self._fail(error)
 
     def drop(self, name: str) -> None:
-        """The scheduler has given a host up, of which no reading came any more."""
-        self._nodes.drop(name, f"it has sent no reading of its memory for {_READS_WITHIN_S:g} s")
+        """The scheduler has given a host up, of which no reading came any more, and starts its runs elsewhere now."""
+        reason = f"it has sent no reading of its memory for {_READS_WITHIN_S:g} s"
+        self._run_events.host_lost(name, reason)
+        self._nodes.drop(name, reason)
 
     async def _give_up(self, node: AgentNode, reason: str) -> None:
         self._take(await self._executor.lose(node.host))
