@@ -27,6 +27,7 @@ import msgspec
 from headrace.cluster.code_version import code_version
 from headrace.cluster.node_host import NodeHost
 from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.sent_files import BlockTurns
 from headrace.cluster.tunnel_wire import NodeHello
 from headrace.errors import HeadraceError, MissingExtra
 from headrace.ray_option import Ray
@@ -94,6 +95,7 @@ class RayNodes:
         self._environment = environment
         self._on_joined = on_joined
         self._on_failed = on_failed
+        self._turns = BlockTurns()
         self._connection: _Connection | None = None
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, asyncio.Task[None]] = {}
@@ -195,7 +197,9 @@ class RayNodes:
             self._refuse(id, f"{hello.host} ({id[:8]})", problem)
             return
         node = RayNode(id, actor, hello, self._option.slots_per_node or cpus)
-        node.warden = RemoteWarden(node, self._environment, on_lost=lambda reason: self._lost(node, reason))
+        node.warden = RemoteWarden(
+            node, self._environment, on_lost=lambda reason: self._lost(node, reason), turns=self._turns
+        )
         self._nodes[id] = node
         self._on_joined(node)
 

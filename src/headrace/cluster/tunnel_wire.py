@@ -4,6 +4,8 @@
       StartWarden, WardenOrder, EndWarden ------------------> its warden
       <------------------------- WardenReport, WardenGone ---
       LinkData, LinkTaken, LinkClosed <---------------------> the channel of each worker, as bytes
+      <--------------- FileWanted, BlockTaken, FileLeft ---
+      FilePiece, FileRefused -------------------------------> its cache of files (cluster.node_files)
       <--------------------------------------- NodeReading --- once a second at least
 
 A link is one worker's channel; its number is the worker's. `LinkTaken` returns credit: so many bytes of a link may be
@@ -66,14 +68,50 @@ class LinkClosed(msgspec.Struct, tag=True, array_like=True):
     link: int
 
 
+class FileWanted(msgspec.Struct, tag=True, array_like=True):
+    """The content of a file on the controller's host, as it was when it had this digest. `number` is the transfer's."""
+
+    number: int
+    path: str
+    digest: str
+    size: int
+
+
+class FilePiece(msgspec.Struct, tag=True, array_like=True):
+    """The next bytes of a file. More follow the end of a block when that was answered by BlockTaken."""
+
+    number: int
+    data: bytes
+    ends_block: bool
+
+
+class FileRefused(msgspec.Struct, tag=True, array_like=True):
+    """The file cannot be had, or no more of it."""
+
+    number: int
+    reason: str
+
+
+class BlockTaken(msgspec.Struct, tag=True, array_like=True):
+    number: int
+
+
+class FileLeft(msgspec.Struct, tag=True, array_like=True):
+    """The node wants no more of this transfer."""
+
+    number: int
+
+
 class NodeReading(msgspec.Struct, tag=True, array_like=True):
     """What the node's host, its warden and its workers use together."""
 
     used_bytes: int
 
 
-ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed
-FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | NodeReading
+FromFiles: TypeAlias = FileWanted | BlockTaken | FileLeft
+ToFiles: TypeAlias = FilePiece | FileRefused
+ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed | ToFiles
+FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | FromFiles | NodeReading
 
 decode_to_node = msgspec.msgpack.Decoder(list[ToNode]).decode
 decode_from_node = msgspec.msgpack.Decoder(list[FromNode]).decode
@@ -96,7 +134,7 @@ class OutgoingMessages:
     """Messages that wait for the next payload: whatever was posted while the last one was on its way."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by the credit of each link
+        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by each link's credit, each file's block
         self._posted = asyncio.Event()
 
     def post(self, message: ToNode | FromNode) -> None:
@@ -120,6 +158,6 @@ class OutgoingMessages:
         size_bytes = 0
         while self._waiting and size_bytes < _PAYLOAD_BYTES:
             message = self._waiting.popleft()
-            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData) else 0)
+            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData | FilePiece) else 0)
             messages.append(message)
         return _encode(messages)
