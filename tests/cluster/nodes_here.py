@@ -1,4 +1,4 @@
-"""Nodes of a cluster in this process, in place of Ray's: whole jobs run on them, and what crosses to them is counted."""
+"""Nodes of a cluster in this process, in place of Ray's: whole jobs run on them, and bytes that cross are counted."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Files in prompts on nodes that have none of them, without Ray: fetched once, bounded, verified, and gone at the end."""
+"""Files in prompts on nodes that have none of them, without Ray: fetched once, bounded, verified, gone at the end."""
 
 import asyncio
 import base64
@@ -149,7 +149,7 @@ def test_a_picture_that_is_too_large_is_made_smaller_on_its_node(
 
 
 class Crossing:
-    """A node's cache beside the controller's sender, each message handed to the other. `on_piece` may change one."""
+    """A node's cache beside the controller's sender, each message handed over. `on_piece` may change a piece."""
 
     def __init__(self) -> None:
         self.wanted: list[FileWanted] = []

@@ -153,6 +153,9 @@ class RemoteWarden:
             return
         self.lost = reason
         self._files.close()
+        for task in self._tasks:
+            if task is not asyncio.current_task():  # that one has found it out, and ends by itself
+                task.cancel()
         self._warden_gone(reason)
         self._gone.set()
         self._on_lost(reason)

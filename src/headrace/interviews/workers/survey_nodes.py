@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from msgspec import structs
 
 from headrace.cluster.node_states import NodeState
-from headrace.cluster.ray_nodes import RayNode, RayNodes
+from headrace.cluster.ray_nodes import BRING_CODE, FIT_MEMORY, RayNode, RayNodes
 from headrace.errors import BudgetTooSmall, HeadraceError
 from headrace.interviews.contract import Spec
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
@@ -97,7 +97,7 @@ class SurveyNodes:
         try:
             limit_bytes = worker_limit_bytes(node.hello.budget_bytes, node.hello.used_bytes, node.slots)
         except BudgetTooSmall as error:
-            self.nodes.refuse(node, error.message.rstrip("."))
+            self.nodes.refuse(node, error.message.rstrip("."), FIT_MEMORY)
             return
         limit_bytes = min(limit_bytes, self._option.slot_bytes or limit_bytes)
         pool = WorkerPool(pool_options(self._job, self._functions), place=node.warden)
@@ -111,7 +111,7 @@ class SurveyNodes:
             self._executor.fail(error)
 
     def _unusable(self, place: WorkerPlace, reason: str) -> None:
-        self.nodes.refuse(self._places[place], reason)
+        self.nodes.refuse(self._places[place], reason, BRING_CODE)
 
     def _forget_lost(self) -> None:
         for place in [place for place in self._places if place.pool.lost is not None]:

@@ -118,7 +118,7 @@ def _stand_by(warden: int, controller: int, check: LivenessCheck) -> NoReturn:
         check.look(time.monotonic())
         signal.sigtimedwait({signal.SIGCHLD}, _LOOK_EVERY_S)
     _end_children()
-    _remove_folder()
+    remove_folder()
     os._exit(0)
 
 
@@ -147,8 +147,10 @@ def _end_children() -> None:
         time.sleep(0.001)
 
 
-def _remove_folder() -> None:
-    """Remove the directory that is for these processes alone: its owner may have been killed with the warden."""
+def remove_folder() -> None:
+    """Remove the directory that is for these processes alone. Warden and standby both do: whoever kills the directory's
+    owner, as Ray does with a lost node's actors, may kill one of them too.
+    """
     if (folder := os.environ.get(FOLDER_VARIABLE)) is None:
         return
     with suppress(OSError):
