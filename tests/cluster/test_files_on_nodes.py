@@ -238,6 +238,20 @@ async def test_the_latest_files_are_kept_and_one_that_is_open_stays_readable(
 
 
 @pytest.mark.anyio
+async def test_a_cache_without_room_still_hands_out_whatever_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("headrace.cluster.node_files._MOST_BYTES", 1)
+    files = [a_file(tmp_path / f"{n}.png", 100_000 + n) for n in range(4)]  # fewer than the threads that read and ask
+    async with crossing() as made:
+        copies = await asyncio.gather(*map(made.copy_of, files))
+        assert [copy.size() for copy in copies] == [file.size for file in files]
+        assert len([path for path in Path(made.files.folder).iterdir() if path.is_file()]) == 1
+        for copy in copies:
+            copy.close()
+
+
+@pytest.mark.anyio
 async def test_what_did_not_arrive_as_it_was_is_not_kept(tmp_path: Path):
     file = a_file(tmp_path / "a.png", 1_000_000)
     async with crossing() as made:

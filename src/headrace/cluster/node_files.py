@@ -116,7 +116,8 @@ class NodeFiles:
                 fetch.add_done_callback(lambda _: self._fetches.pop(asked.digest, None))
             if problem := await asyncio.shield(fetch):  # others may wait for it too
                 return FileAnswer("", problem)
-        self._kept.move_to_end(asked.digest)
+        if asked.digest in self._kept:  # else it had to make room for others already, and the worker asks again
+            self._kept.move_to_end(asked.digest)
         return FileAnswer(str(self._place(asked.digest)))
 
     async def _fetch(self, asked: FileAsked) -> str:

@@ -80,10 +80,10 @@ class FileSender:
         """Whether there was a block to send."""
         async with self._turns:
             block = memoryview(await asyncio.to_thread(reading.next_block))
+            taken.clear()
             for at in range(0, len(block), PIECE_BYTES):
                 ends_block = at + PIECE_BYTES >= len(block)
                 self._post(FilePiece(number, bytes(block[at : at + PIECE_BYTES]), ends_block))
             if block:
-                taken.clear()
                 await taken.wait()
             return bool(block)
