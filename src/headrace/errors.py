@@ -102,7 +102,7 @@ class HeadraceError(Exception):
     def __init__(self, message: str, *, fix: str = "") -> None:
         self.message = _shown(str(message))
         self.fix = _shown(str(fix))
-        self.at_command = f"{_shown(_at_command(message))} {_shown(_at_command(fix))}".rstrip()
+        self.at_command = f"{_shown(at_command(message))} {_shown(at_command(fix))}".rstrip()
         super().__init__(f"{self.message} {self.fix}".rstrip())
 
 
@@ -117,7 +117,8 @@ def _shown(text: str) -> str:
     return visible(text)
 
 
-def _at_command(text: str) -> str:
+def at_command(text: str) -> str:
+    """The command's wording of a text that has one."""
     return text.command if isinstance(text, Spelled) else text
 
 

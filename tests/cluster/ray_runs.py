@@ -1,5 +1,6 @@
 """Surveys on a real Ray cluster. `.ci/run` runs it; engines are in ray_engines, more trouble is in ray_trouble."""
 
+import base64
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ import pytest
 
 from headrace import HeadraceError, Model, QuestionFreeText, Ray, Survey
 from tests.cluster.real_cluster import RealCluster, check_all_asked_once, hosts_on_nodes
+from tests.models.server import HostileServer
+from tests.pictures import png
 from tests.trouble.children import Child, until
 from tests.trouble.number_server import NumberServer
 
@@ -59,6 +62,20 @@ def test_a_killed_driver_goes_on_with_the_same_command(cluster: RealCluster, ser
     with Child("run_on_ray", *arguments) as child:
         assert child.ended()[-1]["error"] is None
     check_all_asked_once(tmp_path / "a.run", AGENTS, server, most_again=2 * WINDOW)
+
+
+def test_the_contents_of_files_come_from_the_program(cluster: RealCluster, tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    photos = [png(tmp_path / "photos" / f"{n}.png", shade=n, filler_bytes=n * 1_000_000) for n in range(4)]
+    with (
+        HostileServer() as server,
+        Child("send_on_ray", tmp_path / "a.run", server.url, tmp_path / "photos", cluster.address) as child,
+    ):
+        assert child.ended()[-1]["error"] is None
+        urls = [call.content[1]["image_url"]["url"] for call in server.script.kept]
+    sent = sorted(base64.b64decode(url.partition(",")[2]) for url in urls)
+    assert sent == sorted(4 * [photo.read_bytes() for photo in photos])
+    until(lambda: not hosts_on_nodes(), "the end of our actors")
 
 
 def test_a_cluster_that_is_not_there_is_said_before_a_file_is_made(tmp_path: Path):

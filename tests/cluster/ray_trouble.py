@@ -6,6 +6,9 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,8 @@ import pytest
 
 from headrace import Results
 from tests.cluster.real_cluster import RealCluster, check_all_asked_once, hosts_on_nodes, wardens_left
+from tests.models.server import HostileServer
+from tests.pictures import png
 from tests.trouble.children import ROOT, Child, until
 from tests.trouble.number_server import NumberServer
 
@@ -28,9 +33,16 @@ def server() -> Iterator[NumberServer]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
+def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No actor, process, directory or file in shared memory is left of ours, whatever was killed."""
+    folder = Path(tempfile.mkdtemp(prefix="hr-", dir="/tmp"))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    shared = set(Path("/dev/shm").iterdir())
     yield
     until(lambda: not hosts_on_nodes() and not wardens_left(), "the end of what ran on nodes", within_s=60)
+    until(lambda: not [*folder.glob("headrace*"), *folder.glob("tmp*")], "the end of our directories", within_s=60)
+    until(lambda: set(Path("/dev/shm").iterdir()) <= shared, "the end of files in shared memory", within_s=60)
+    shutil.rmtree(folder)
 
 
 def test_a_killed_node_costs_what_was_in_flight_on_it(server: NumberServer, tmp_path: Path):
@@ -42,11 +54,52 @@ def test_a_killed_node_costs_what_was_in_flight_on_it(server: NumberServer, tmp_
         check_all_asked_once(tmp_path / "a.run", AGENTS, server, most_again=WINDOW)
 
 
+def test_object_stores_that_are_full_are_not_noticed(tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    photos = [png(tmp_path / "photos" / f"{n}.png", shade=n, filler_bytes=5_000_000) for n in range(6)]
+    with (
+        RealCluster(nodes=2) as cluster,
+        HostileServer() as server,
+        Child("fill_stores", cluster.address, 2) as other,
+    ):
+        assert other.wait_until_told()[0] == {"filled": 2}
+        with Child("send_on_ray", tmp_path / "a.run", server.url, tmp_path / "photos", cluster.address) as child:
+            assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+        assert server.calls == 4 * len(photos)
+        other.kill()
+
+
+def test_a_killed_actor_in_the_middle_of_a_file_leaves_nothing(tmp_path: Path):
+    (tmp_path / "photos").mkdir()
+    photos = [png(tmp_path / "photos" / f"{n}.png", shade=n, filler_bytes=30_000_000) for n in range(2)]
+    with (
+        RealCluster(nodes=2) as cluster,
+        HostileServer() as server,
+        Child("send_on_ray", tmp_path / "a.run", server.url, tmp_path / "photos", cluster.address) as child,
+    ):
+        until(lambda: any(Path(os.environ["TMPDIR"]).glob("headrace-node-*/*.part")), "a file on its way")
+        os.kill(hosts_on_nodes()[0], signal.SIGKILL)
+        assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+        assert server.calls >= 4 * len(photos)
+
+
+def test_a_node_at_work_is_not_idle_for_an_autoscaler(server: NumberServer, tmp_path: Path):
+    ask = "import sys, ray.autoscaler.v2.sdk as sdk; print(len(sdk.get_cluster_status(sys.argv[1]).active_nodes))"
+    with (
+        RealCluster(nodes=1) as cluster,
+        Child("run_on_ray", tmp_path / "a.run", server.url, AGENTS, WINDOW, cluster.address) as child,
+    ):
+        until(lambda: server.calls > 2 * WINDOW, "calls from the node")
+        told = subprocess.run([sys.executable, "-c", ask, cluster.address], capture_output=True, text=True, check=True)
+        assert told.stdout == "1\n"
+        assert child.ended(within_s=PATIENCE_S)[-1]["error"] is None
+
+
 def test_nodes_that_come_and_go(server: NumberServer, tmp_path: Path):
     with RealCluster(nodes=2) as cluster:
         with Child("run_on_ray", tmp_path / "a.run", server.url, 4 * AGENTS, WINDOW, cluster.address) as child:
             until(lambda: server.calls > WINDOW, "calls from the nodes")
-            ends_at, first = time.monotonic() + 30, 0
+            ends_at, first = time.monotonic() + 60, 0
             while time.monotonic() < ends_at and child.is_alive:
                 cluster.add()
                 cluster.kill(first)

@@ -14,6 +14,8 @@ from tests.trouble.children import ROOT, until
 from tests.trouble.number_server import NumberServer
 from tests.trouble.programs.run_numbers import FACTORS
 
+_MARK = f"HEADRACE_TEST_CLUSTERS_OF={os.getpid()}"  # other tests may have clusters on this machine
+
 
 class RealCluster:
     """Nodes are numbered as they were added. Quiet: Ray's own complaints go to its log files."""
@@ -24,7 +26,7 @@ class RealCluster:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.trouble.programs.ray_cluster", str(nodes)],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0"},
+            env={**os.environ, "PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0", **dict([_MARK.split("=")])},
             stdin=subprocess.PIPE,
             stdout=self._told,
             stderr=self._err,
@@ -115,7 +117,8 @@ def _processes() -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            found.append((int(place.name), (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+            if _MARK.encode() in (place / "environ").read_bytes().split(b"\0"):
+                found.append((int(place.name), (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
         except OSError:
             continue
     return found

@@ -47,6 +47,8 @@ async def test_a_node_that_falls_silent_is_lost_and_its_workers_with_it():
     assert pool.lost == reasons[0]
     with pytest.raises(WardenLost):
         await pool.worker(LIMIT_BYTES)
+    await asyncio.sleep(0)
+    assert all(task.done() or task.cancelling() for task in warden._tasks)  # nobody has to close a lost one
     await warden.close()
     await node.leave()
 

@@ -19,8 +19,12 @@ endpoint, cached replies, budgets and the run file stay with the controller, for
 - **Links** (`links`): a worker's channel as bytes, with credit in both directions. The streams of programs go the same
   way, from file to file (`program_streams`).
 - **Readings** (`node_memory`): what everything of ours uses on the node, and what of it is not workers'.
+- **Files** in prompts (`sent_files`, `node_files`, `node_file_source`): a worker that needs one asks its node's host,
+  which has the controller send it, once for the node: block by block, a few for all nodes together, checked by its
+  digest, into a private directory of bounded size. Workers on the controller's host read by the path.
 - **Ends.** The actor's death in any way, a minute without a word from the controller, or the controller's own end: the
-  node's warden ends everything. A node that does not answer for 15 s is lost to the controller, whatever it does later.
+  node's warden ends everything, and removes that directory. A node that does not answer for 15 s is lost to the
+  controller, whatever it does later.
 - **Code** (`code_version`): both sides must run the same version of this package. What else a program needs has to be
   on the nodes: installed, or brought by Ray's `runtime_env`.
 

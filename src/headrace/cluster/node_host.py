@@ -26,10 +26,13 @@ from msgspec import structs
 
 from headrace.cluster.code_version import code_version
 from headrace.cluster.links import SocketLink
+from headrace.cluster.node_files import NodeFiles
 from headrace.cluster.node_memory import NodeMemory
 from headrace.cluster.program_streams import NodeProgram
 from headrace.cluster.tunnel_wire import (
     EndWarden,
+    FilePiece,
+    FileRefused,
     LinkClosed,
     LinkData,
     LinkTaken,
@@ -48,6 +51,7 @@ from headrace.memory.budget import memory_limits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.workers.limit_mechanisms import can_isolate
 from headrace.workers.local_warden import LocalWarden, is_alive
+from headrace.workers.warden.standby import FOLDER_VARIABLE
 from headrace.workers.wire import Death, DeathKind, ForkWorker, FromWarden, KillWorker, Ready, SetLimit, SpawnProgram
 
 _ANSWER_WITHIN_S = 1.0
@@ -66,6 +70,7 @@ class NodeHost:
         self._memory = NodeMemory(memory_limits(None))
         self._read_every_s = _ANSWER_WITHIN_S
         self._warden: LocalWarden | None = None
+        self._files: NodeFiles | None = None
         self._heard_at = self._read_at = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
@@ -128,6 +133,9 @@ class NodeHost:
             case LinkClosed():
                 if link := self._links.pop(message.link, None):
                     link.close()
+            case FilePiece() | FileRefused():
+                if self._files is not None:
+                    self._files.take(message)
             case WardenOrder():
                 self._order(message.order)
             case StartWarden():
@@ -139,7 +147,8 @@ class NodeHost:
 
     async def _start_warden(self, message: StartWarden) -> None:
         """Paths and arguments are this node's: the controller's may be of another machine."""
-        self._warden = LocalWarden(message.environment)
+        self._files = await NodeFiles.start(self._outgoing.post)
+        self._warden = LocalWarden({**message.environment, FOLDER_VARIABLE: self._files.folder})
         setup = structs.replace(message.setup, sys_path=[entry or str(Path.cwd()) for entry in sys.path], argv=[""])
         await self._warden.start(setup, self._take_report, self._warden_ended)
 
@@ -214,6 +223,9 @@ class NodeHost:
         self._forget_work()
         if warden is not None:
             await warden.end()
+        files, self._files = self._files, None
+        if files is not None:
+            await files.close()
 
     async def _end_with_controller(self) -> None:
         # Each word of the controller moves the end: waiting for one would wake this for every payload.

@@ -34,7 +34,7 @@ class StandardStream(IntEnum):
     ERRORS = 2
 
 
-class _FileSender:
+class _StreamSender:
     """Sends files in pieces, one after the other, as far as there is credit; then calls `on_sent`, once."""
 
     def __init__(
@@ -75,7 +75,7 @@ class RemoteStreams:
         given = self._descriptors[StandardStream.INPUT]
         os.lseek(given, 0, os.SEEK_SET)
         files = [(StandardStream.INPUT, given, os.fstat(given).st_size)]
-        self._sender = _FileSender(link, files, post, on_input_sent)
+        self._sender = _StreamSender(link, files, post, on_input_sent)
 
     def send_input(self) -> None:
         self._sender.send()
@@ -110,7 +110,7 @@ class NodeProgram:
         self._post = post
         self._files = [cast("IO[bytes]", TemporaryFile(buffering=0)) for _ in StandardStream]  # noqa: SIM115 - see `close`
         self._taken = TakenCount(link, post)
-        self._sender: _FileSender | None = None
+        self._sender: _StreamSender | None = None
         self._most_output_bytes = 0
         self._failure = ""
 
@@ -144,7 +144,7 @@ class NodeProgram:
             (StandardStream.OUTPUT, output.fileno(), self._most_output_bytes + 1),
             (StandardStream.ERRORS, errors.fileno(), ERROR_TAIL_BYTES),
         ]
-        self._sender = _FileSender(self._link, files, self._post, lambda: report(death))
+        self._sender = _StreamSender(self._link, files, self._post, lambda: report(death))
         self._sender.send()
 
     def close(self) -> None:

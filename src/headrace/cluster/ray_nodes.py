@@ -20,15 +20,17 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from headrace.cluster.code_version import code_version
 from headrace.cluster.node_host import NodeHost
 from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.sent_files import BlockTurns
 from headrace.cluster.tunnel_wire import NodeHello
-from headrace.errors import HeadraceError, MissingExtra
+from headrace.errors import HeadraceError, MissingExtra, Spelled, spelled
 from headrace.ray_option import Ray
 
 if TYPE_CHECKING:
@@ -43,6 +45,20 @@ _FIRST_REST_S = 1.0
 _LONGEST_REST_S = 30.0
 _LEAVE_WITHIN_S = 5.0
 _log = logging.getLogger("headrace")
+
+BRING_CODE = 'Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).'
+FIT_MEMORY = spelled("{memory} is the budget of each node: give one that fits, or have fewer slots.", memory=None)
+_START_ONE = Spelled(
+    'Start one with `ray start --head`, name another (Ray("ray://head:10001")), or write Ray() to have one started.',
+    command="Start one with `ray start --head`, or name another: --on ray://head:10001, or in RAY_ADDRESS.",
+)
+
+
+class NodeRefusal(NamedTuple):
+    """Why a node takes no part, and what to do about it."""
+
+    reason: str
+    fix: str
 
 
 class RayNode:
@@ -100,10 +116,11 @@ class RayNodes:
         self._on_lost = on_lost
         self._read_every_s = read_every_s
         self._former_wardens: dict[str, int] = {}
+        self._turns = BlockTurns()
         self._connection: _Connection | None = None
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, asyncio.Task[None]] = {}
-        self.refused: dict[str, str] = {}  # why, by node
+        self.refused: dict[str, NodeRefusal] = {}  # by node
         self._rests: dict[str, float] = {}
         self._looking: asyncio.Task[None] | None = None
 
@@ -133,14 +150,15 @@ class RayNodes:
         if not self._nodes:
             raise HeadraceError(
                 f"No node of the Ray cluster took part within {_FIRST_NODE_WITHIN_S:g} s.",
-                fix="`ray status` shows its nodes; those without CPUs are left out.",
+                fix="`ray status` shows its nodes: one with CPUs is needed. Where nodes are added on demand, ask Ray"
+                " for some first: request_resources, in docs/cluster.md.",
             )
         self._looking = asyncio.create_task(self._look_on())
 
-    def refuse(self, node: RayNode, reason: str) -> None:
+    def refuse(self, node: RayNode, reason: str, fix: str) -> None:
         """Have nothing more to do with a node where no work can be done."""
         if self._nodes.pop(node.id, None) is not None:
-            self._refuse(node.id, node.name, reason)
+            self._refuse(node.id, node.name, NodeRefusal(reason, fix))
             if node.warden is not None:
                 node.warden.lose(reason)
 
@@ -182,11 +200,9 @@ class RayNodes:
     def _check_any_left(self) -> None:
         """Where every node was refused there is nothing to wait for."""
         if self.refused and not self._nodes and not self._joining:
-            reasons = "; ".join(dict.fromkeys(self.refused.values()))
-            raise HeadraceError(
-                f"No node of the Ray cluster can take part: {reasons}.",
-                fix='Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).',
-            )
+            reasons = "; ".join(dict.fromkeys(refusal.reason for refusal in self.refused.values()))
+            first = next(iter(self.refused.values()))
+            raise HeadraceError(f"No node of the Ray cluster can take part: {reasons}.", fix=first.fix)
 
     async def _join(self, id: str, cpus: int) -> None:
         assert self._connection is not None
@@ -205,26 +221,28 @@ class RayNodes:
             self._not_made(id, error)
             return
         hello = msgspec.msgpack.decode(answer, type=NodeHello)
-        if problem := _problem(hello):
+        if refusal := _refusal(hello):
             _kill(actor)
-            self._refuse(id, f"{hello.host} ({id[:8]})", problem)
+            self._refuse(id, f"{hello.host} ({id[:8]})", refusal)
             return
         node = RayNode(id, actor, hello, self._option.slots_per_node or cpus)
-        node.warden = RemoteWarden(node, self._environment, on_lost=lambda reason: self._lost(node, reason))
+        node.warden = RemoteWarden(
+            node, self._environment, on_lost=lambda reason: self._lost(node, reason), turns=self._turns
+        )
         self._nodes[id] = node
         self._on_joined(node)
 
     def _not_made(self, id: str, error: Exception) -> None:
         """A node that lacks a package lacks it the next time too; whatever else it was may be over by then."""
         if missing := _missing_module(error):
-            self._refuse(id, id[:8], f"it has no module {missing!r}")
+            self._refuse(id, id[:8], NodeRefusal(f"it has no module {missing!r}", BRING_CODE))
         else:
             _log.warning("A node of the Ray cluster (%s) gave no actor: %s", id[:8], _first_line(error))
             self._rest(id)
 
-    def _refuse(self, id: str, name: str, reason: str) -> None:
-        self.refused[id] = reason
-        _log.warning("The node %s of the Ray cluster takes no part: %s.", name, reason)
+    def _refuse(self, id: str, name: str, refusal: NodeRefusal) -> None:
+        self.refused[id] = refusal
+        _log.warning("The node %s of the Ray cluster takes no part: %s.", name, refusal.reason)
 
     def _lost(self, node: RayNode, reason: str) -> None:
         self._on_lost(node, reason)
@@ -257,8 +275,9 @@ class _Connection:
         ray = _ray()
         strategy = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node, soft=False)
         options: dict[str, Any] = {"runtime_env": self._runtime_env} if self._runtime_env else {}
-        # No CPUs are claimed: workers wait for models, and an actor that claims them all might never be placed.
-        remote: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeHost)
+        # No CPUs are claimed: workers wait for models, and an actor that claims them all might never be placed. Without
+        # events: Ray would keep up to 100 MB of them in this process, of calls that mean nothing to anybody.
+        remote: Any = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0, enable_task_events=False)(NodeHost)
         return remote.options(scheduling_strategy=strategy, **options).remote()
 
     def close(self) -> None:
@@ -269,15 +288,20 @@ class _Connection:
 def _connect(ray: Any, address: str | None) -> None:
     options: dict[str, Any] = {} if address is not None else {"include_dashboard": False}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
+    if address is not None and address.startswith("ray://") and find_spec("grpc") is None:
+        raise MissingExtra("ray[client]")
     try:
-        _check_answers(address)
+        _check_answers(os.environ.get("RAY_ADDRESS") if address == "auto" else address)
         ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        where = f"at {address!r}" if address is not None else "on this machine"
-        raise HeadraceError(
-            f"No Ray cluster can be reached {where}: {_first_line(error)}",
-            fix='Start one with `ray start --head`, name it (Ray("ray://head:10001")), or write Ray() for a local one.',
-        ) from error
+        reason = _first_line(error).rstrip(".")
+        raise HeadraceError(f"No Ray cluster can be reached {_where(address)}: {reason}.", fix=_START_ONE) from error
+
+
+def _where(address: str | None) -> str:
+    if address == "auto" and (named := os.environ.get("RAY_ADDRESS")):
+        return f"at {named!r}, which RAY_ADDRESS names"
+    return "on this machine" if address in (None, "auto") else f"at {address!r}"
 
 
 def _check_answers(address: str | None) -> None:
@@ -308,12 +332,12 @@ def _kill(actor: ActorHandle[NodeHost]) -> None:
         _ray().kill(actor)
 
 
-def _problem(hello: NodeHello) -> str:
+def _refusal(hello: NodeHello) -> NodeRefusal | None:
     if hello.problem:
-        return hello.problem
+        return NodeRefusal(hello.problem.rstrip("."), FIT_MEMORY)
     if hello.code != code_version():
-        return "it has another version of headrace than this machine"
-    return ""
+        return NodeRefusal("it has another version of headrace than this machine", BRING_CODE)
+    return None
 
 
 def _missing_module(error: BaseException) -> str | None:

@@ -26,8 +26,12 @@ import msgspec
 
 from headrace.cluster.links import RemoteChannel
 from headrace.cluster.program_streams import RemoteStreams
+from headrace.cluster.sent_files import BlockTurns, FileSender
 from headrace.cluster.tunnel_wire import (
+    BlockTaken,
     EndWarden,
+    FileLeft,
+    FileWanted,
     LinkClosed,
     LinkData,
     LinkTaken,
@@ -59,7 +63,9 @@ class NodeCalls(Protocol):
 
 
 class RemoteWarden:
-    """`on_lost` hears once why the node is lost. `environment` is for the warden and its workers."""
+    """`on_lost` hears once why the node is lost. `environment` is for the warden and its workers. `turns` to send it
+    blocks of files are shared with other nodes.
+    """
 
     def __init__(
         self,
@@ -67,12 +73,14 @@ class RemoteWarden:
         environment: dict[str, str],
         on_lost: Callable[[str], None],
         silent_s: float = SILENT_S,
+        turns: BlockTurns | None = None,
     ) -> None:
         self._node = node
         self._environment = environment
         self._on_lost = on_lost
         self._silent_ticks = math.ceil(silent_s / _TICK_S)
         self._outgoing = OutgoingMessages()
+        self._files = FileSender(self._outgoing.post, turns or BlockTurns())
         self._channels: dict[int, RemoteChannel] = {}
         self._programs: dict[int, RemoteStreams] = {}
         self._on_report: OnMessage | None = None
@@ -138,6 +146,7 @@ class RemoteWarden:
 
     async def close(self) -> None:
         """Say nothing more to the node."""
+        self._files.close()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -150,6 +159,10 @@ class RemoteWarden:
         if self.lost is not None:
             return
         self.lost = reason
+        self._files.close()
+        for task in self._tasks:
+            if task is not asyncio.current_task():  # that one has found it out, and ends by itself
+                task.cancel()
         self._warden_gone(reason)
         self._gone.set()
         self._on_lost(reason)
@@ -218,6 +231,8 @@ class RemoteWarden:
                 case WardenGone():
                     self._gone.set()
                     self._warden_gone(message.reason)
+                case FileWanted() | BlockTaken() | FileLeft():
+                    self._files.take(message)
                 case NodeReading():
                     self.used_bytes = message.used_bytes
                     self.on_reading(message)

@@ -5,6 +5,8 @@
       <------------------------- WardenReport, WardenGone ---
       LinkData, LinkTaken, LinkClosed <---------------------> the channel of each worker, as bytes
       StreamData, LinkTaken <-------------------------------> the standard streams of each program, as bytes
+      <--------------- FileWanted, BlockTaken, FileLeft ---
+      FilePiece, FileRefused -------------------------------> its cache of files (cluster.node_files)
       <--------------------------------------- NodeReading --- in a rhythm that the controller has chosen
 
 A link is one worker's channel, or one program's streams; its number is the worker's. `LinkTaken` returns credit: so
@@ -76,6 +78,40 @@ class StreamData(msgspec.Struct, tag=True, array_like=True):
     data: bytes
 
 
+class FileWanted(msgspec.Struct, tag=True, array_like=True):
+    """The content of a file on the controller's host, as it was when it had this digest. `number` is the transfer's."""
+
+    number: int
+    path: str
+    digest: str
+    size: int
+
+
+class FilePiece(msgspec.Struct, tag=True, array_like=True):
+    """The next bytes of a file. More follow the end of a block when that was answered by BlockTaken."""
+
+    number: int
+    data: bytes
+    ends_block: bool
+
+
+class FileRefused(msgspec.Struct, tag=True, array_like=True):
+    """The file cannot be had, or no more of it."""
+
+    number: int
+    reason: str
+
+
+class BlockTaken(msgspec.Struct, tag=True, array_like=True):
+    number: int
+
+
+class FileLeft(msgspec.Struct, tag=True, array_like=True):
+    """The node wants no more of this transfer."""
+
+    number: int
+
+
 class NodeReading(msgspec.Struct, tag=True, array_like=True):
     """What the node's host, its warden, workers and programs use together; `held_bytes` of that is not theirs but the
     host's and the warden's. `budget_bytes` is the given budget, or what the node has left, whichever is less.
@@ -86,8 +122,11 @@ class NodeReading(msgspec.Struct, tag=True, array_like=True):
     budget_bytes: int
 
 
-ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | LinkData | LinkTaken | LinkClosed | StreamData
-FromNode: TypeAlias = WardenReport | WardenGone | LinkData | LinkTaken | LinkClosed | StreamData | NodeReading
+FromFiles: TypeAlias = FileWanted | BlockTaken | FileLeft
+ToFiles: TypeAlias = FilePiece | FileRefused
+Links: TypeAlias = LinkData | LinkTaken | LinkClosed | StreamData
+ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | Links | ToFiles
+FromNode: TypeAlias = WardenReport | WardenGone | Links | FromFiles | NodeReading
 
 decode_to_node = msgspec.msgpack.Decoder(list[ToNode]).decode
 decode_from_node = msgspec.msgpack.Decoder(list[FromNode]).decode
@@ -113,7 +152,7 @@ class OutgoingMessages:
     """Messages that wait for the next payload: whatever was posted while the last one was on its way."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by the credit of each link
+        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by each link's credit, each file's block
         self._posted = asyncio.Event()
 
     def post(self, message: ToNode | FromNode) -> None:
@@ -137,6 +176,7 @@ class OutgoingMessages:
         size_bytes = 0
         while self._waiting and size_bytes < _PAYLOAD_BYTES:
             message = self._waiting.popleft()
-            size_bytes += _MESSAGE_BYTES + (len(message.data) if isinstance(message, LinkData | StreamData) else 0)
+            has_data = isinstance(message, LinkData | StreamData | FilePiece)
+            size_bytes += _MESSAGE_BYTES + (len(message.data) if has_data else 0)
             messages.append(message)
         return _encode(messages)

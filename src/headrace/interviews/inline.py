@@ -10,7 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from headrace.errors import HeadraceError
@@ -31,7 +30,6 @@ from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.store.run_file.stored_job.embedded_files import EmbeddedFiles
-from headrace.survey.files.file_contents import add_source, remove_source
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.people.agent_functions import AgentFunctions
@@ -145,9 +143,7 @@ class InlineExecutor:
         self._embedded: EmbeddedFiles | None = None
 
     async def open(self, spec: Spec) -> None:
-        if spec.embedded_in and (embedded := EmbeddedFiles.find(Path(spec.embedded_in))) is not None:
-            self._embedded = embedded
-            add_source(embedded)
+        self._embedded = EmbeddedFiles.use(spec.embedded_in)
         models = models_with(spec, self._functions)
         self._providers = [provider_for(model, self._endpoints.addresses(model)) for model in models]
         self._holds_replies_back = ON_LINUX and all(model.service_name in SERVICES for model in models)
@@ -240,7 +236,6 @@ class InlineExecutor:
         for provider in self._providers:
             await provider.close()
         if self._embedded is not None:
-            remove_source(self._embedded)
             self._embedded.close()
             self._embedded = None
 

@@ -6,6 +6,7 @@ Covers: what a call is expected to take and what it took. Does not cover: what t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -16,6 +17,7 @@ from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.plan.prices import Price
+from headrace.survey.files.file_contents import bring, is_elsewhere
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.model import Model
@@ -136,6 +138,9 @@ class ServiceCalls:
                 service.cache_hits += 1
                 found.input_tokens = found.output_tokens = 0  # paid for by another run
                 return found
+        if request.files and is_elsewhere():
+            for each in request.files:  # before its turn comes, which a call that waits for a file would hold
+                await asyncio.to_thread(bring, each.file)
         reply = await self._limiter.ask(self._provider, request, self._expected_tokens(request), is_stopping)
         self._account(service, reply)
         reply.cache_key = key

@@ -58,7 +58,7 @@ class LocalNodes:
         self._nodes[node.id] = node
         self._on_joined(node)
 
-    def refuse(self, node, reason):
+    def refuse(self, node, reason, fix):
         self.refused.append(reason)
         node.warden.lose(reason)
 

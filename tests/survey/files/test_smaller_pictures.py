@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace import FileStore
-from headrace.survey.files import smaller_pictures
+from headrace.survey.files import owned_folders
 from tests.pictures import png
 
 CHILD = """
@@ -25,7 +25,7 @@ time.sleep(600)
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(smaller_pictures, "_MAKING_S", 0.0)
+    monkeypatch.setattr(owned_folders, "MAKING_S", 0.0)
     (tmp_path / "tmp").mkdir()
     picture = FileStore(png(tmp_path / "a.png", filler_bytes=500_000))
     command, environment = [sys.executable, "-c", CHILD, picture.path], {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
@@ -34,9 +34,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, monke
             assert child.stdout is not None
             assert child.stdout.readline() == "made\n"
             (left,) = (tmp_path / "tmp").iterdir()
-            smaller_pictures._remove_left()
+            owned_folders.remove_left("headrace-pictures-")
             assert left.exists()  # its process lives
         finally:
             child.send_signal(signal.SIGKILL)
-    smaller_pictures._remove_left()
+    owned_folders.remove_left("headrace-pictures-")
     assert not left.exists()

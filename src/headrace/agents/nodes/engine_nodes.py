@@ -152,10 +152,6 @@ class EngineNodes:
         if self._failure is not None:
             listener.failed(self._failure)
 
-    def refuse(self, node: AgentNode, reason: str) -> None:
-        """Have nothing more to do with a node where no work can be done."""
-        self._nodes.refuse(node.node, reason)
-
     def drop(self, name: str, reason: str) -> None:
         """Give up a node that does not do what it should, by its name."""
         for node in self.nodes:
@@ -200,7 +196,7 @@ class EngineNodes:
         try:
             await node.host.pool.start()
         except HeadraceError as error:
-            self.refuse(node, error.message.rstrip("."))
+            self._nodes.refuse(node.node, error.message.rstrip("."), error.fix)
 
     def _warden_started(self, node: AgentNode) -> None:
         if self._listener is not None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from headrace.cli.doctor.diagnosis import Diagnosis, Health
 from headrace.cluster.ray_nodes import RayNode, RayNodes
-from headrace.errors import HeadraceError
+from headrace.display import counted
+from headrace.errors import HeadraceError, at_command
 from headrace.ray_option import Ray
 from headrace.units import format_bytes
 
@@ -20,7 +21,8 @@ def nodes() -> Iterator[Diagnosis]:
     try:
         yield from asyncio.run(_nodes())
     except HeadraceError as error:
-        yield Diagnosis(name="cluster", state=Health.BROKEN, found=error.message, fix=error.fix)
+        fix = error.at_command.removeprefix(error.message).strip()
+        yield Diagnosis(name="cluster", state=Health.BROKEN, found=error.message, fix=fix)
 
 
 async def _nodes() -> list[Diagnosis]:
@@ -28,17 +30,18 @@ async def _nodes() -> list[Diagnosis]:
     try:
         await cluster.start(check_wanted=lambda: None)
         refused = [
-            Diagnosis(name=name[:8], state=Health.CARE, found=f"takes no part: {reason}", fix=_BRING)
-            for name, reason in cluster.refused.items()
+            Diagnosis(
+                name=name[:8], state=Health.CARE, found=f"takes no part: {refusal.reason}", fix=at_command(refusal.fix)
+            )
+            for name, refusal in cluster.refused.items()
         ]
         return [*map(_taking_part, cluster.nodes), *refused]
     finally:
         await cluster.close()
 
 
-_BRING = 'Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).'
-
-
 def _taking_part(node: RayNode) -> Diagnosis:
-    budget = f"{format_bytes(node.hello.budget_bytes)} by default, {format_bytes(node.hello.used_bytes)} in use"
-    return Diagnosis(name=node.name, state=Health.OK, found=f"{node.slots} slots, memory {budget}")
+    budget, used = format_bytes(node.hello.budget_bytes), format_bytes(node.hello.used_bytes)
+    slots = counted(node.slots, "slot")
+    found = f"takes part: {slots}, a budget of {budget} by default, {used} of it in use before work starts"
+    return Diagnosis(name=node.name, state=Health.OK, found=found)

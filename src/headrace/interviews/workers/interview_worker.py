@@ -14,6 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from headrace.cluster.node_file_source import NodeFileSource
 from headrace.errors import ModelUnusable
 from headrace.interviews.contract import InterviewEvent, Rows
 from headrace.interviews.inline import InlineExecutor, InterviewOutOfMemory
@@ -50,6 +51,7 @@ from headrace.models.limiter import CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
 from headrace.priority import Priority
+from headrace.survey.files.file_contents import add_source
 from headrace.survey.model import Model, address_file_of
 from headrace.survey.record import Usage
 from headrace.threads.loop_thread import network_loop
@@ -65,6 +67,8 @@ def conduct_surveys(port: Port, payload: bytes) -> None:
     """Until the controller closes the channel."""
     opening = decode_opening(payload)
     return_large_blocks()
+    if (files := NodeFileSource.find()) is not None:
+        add_source(files)
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     with asyncio.Runner(loop_factory=network_loop() if opening.has_network else None) as runner:
         runner.run(_conduct(port, opening))

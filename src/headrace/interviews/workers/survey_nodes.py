@@ -13,9 +13,12 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+from msgspec import structs
+
 from headrace.cluster.node_states import NodeState
-from headrace.cluster.ray_nodes import RayNode, RayNodes
+from headrace.cluster.ray_nodes import BRING_CODE, FIT_MEMORY, RayNode, RayNodes
 from headrace.errors import BudgetTooSmall, HeadraceError
+from headrace.interviews.contract import Spec
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
 from headrace.interviews.workers.survey_workers import functions_by_reference, pool_options, worker_limit_bytes
 from headrace.interviews.workers.worker_place import WorkerPlace
@@ -25,7 +28,26 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.ray_option import Ray
+from headrace.store.run_file.stored_job.embedded_files import EmbeddedFiles
 from headrace.workers.pool import WorkerPool
+
+
+class NodesExecutor(IsolatedExecutor):
+    """The executor of interviews on nodes. They get the contents of files from this process, which reads those that the
+    run file embeds where the run file is.
+    """
+
+    _embedded: EmbeddedFiles | None = None
+
+    async def open(self, spec: Spec) -> None:
+        self._embedded = EmbeddedFiles.use(spec.embedded_in)
+        await super().open(structs.replace(spec, embedded_in=""))
+
+    async def close(self) -> None:
+        await super().close()
+        if self._embedded is not None:
+            self._embedded.close()
+            self._embedded = None
 
 
 class SurveyNodes:
@@ -36,12 +58,12 @@ class SurveyNodes:
         self._option = option
         self._functions = functions_by_reference(job)
         self._places: dict[WorkerPlace, RayNode] = {}
-        self._executor: IsolatedExecutor | None = None
+        self._executor: NodesExecutor | None = None
         self.gauge = None  # of this process alone: each node keeps to a budget of its own
         self.nodes = RayNodes(option, memory, _key_variables(job), self._joined, self._failed)
 
-    def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> IsolatedExecutor:
-        self._executor = IsolatedExecutor(
+    def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> NodesExecutor:
+        self._executor = NodesExecutor(
             [place for place in self._places if place.pool.lost is None],
             self._functions,
             endpoints=endpoints,
@@ -75,7 +97,7 @@ class SurveyNodes:
         try:
             limit_bytes = worker_limit_bytes(node.hello.budget_bytes, node.hello.used_bytes, node.slots)
         except BudgetTooSmall as error:
-            self.nodes.refuse(node, error.message.rstrip("."))
+            self.nodes.refuse(node, error.message.rstrip("."), FIT_MEMORY)
             return
         limit_bytes = min(limit_bytes, self._option.slot_bytes or limit_bytes)
         pool = WorkerPool(pool_options(self._job, self._functions), place=node.warden)
@@ -89,7 +111,7 @@ class SurveyNodes:
             self._executor.fail(error)
 
     def _unusable(self, place: WorkerPlace, reason: str) -> None:
-        self.nodes.refuse(self._places[place], reason)
+        self.nodes.refuse(self._places[place], reason, BRING_CODE)
 
     def _forget_lost(self) -> None:
         for place in [place for place in self._places if place.pool.lost is not None]:

@@ -34,7 +34,7 @@ class SharedFiles:
 
     def __init__(self) -> None:
         self.abandoned_bytes = 0
-        self._mount_points = tuple(_tmpfs_mounts())
+        self._mount_points = tuple(tmpfs_mounts())
         # One file system may be mounted at several points, or twice at one; its bytes are there once.
         self._mounts = {os.stat(point).st_dev: point for point in self._mount_points}  # noqa: PTH116
         self._library = ctypes.CDLL(None)
@@ -147,7 +147,7 @@ class SharedFiles:
         return self._sysinfo[_SHARED_AT]
 
 
-def _tmpfs_mounts() -> list[str]:
+def tmpfs_mounts() -> list[str]:
     """Each with a slash at its end; those that a worker could write to."""
     with open("/proc/self/mounts", encoding="utf-8") as mounts:  # noqa: PTH123 - pathlib is more than this needs
         fields = [line.split() for line in mounts]

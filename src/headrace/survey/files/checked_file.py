@@ -12,14 +12,10 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from headrace.errors import FileUnusable, ListError
-from headrace.survey.files.file_contents import BLOCK_BYTES, Content, PathContent, open_content
+from headrace.survey.files.file_contents import BLOCK_BYTES, Content, FileReference, PathContent, open_content
 from headrace.units import format_bytes
-
-if TYPE_CHECKING:
-    from headrace.survey.files.file_store import FileStore
 
 MOST_FILE_BYTES = 512_000_000
 _DIGEST_BYTES = 16
@@ -62,7 +58,7 @@ class CheckedFile:
     called from another thread at any time.
     """
 
-    def __init__(self, file: FileStore) -> None:
+    def __init__(self, file: FileReference) -> None:
         self._file = file
         self._content: Content | None = None
         self._reading = threading.Lock()
@@ -130,7 +126,7 @@ class CheckedFile:
         return block
 
 
-def blocks_of(file: FileStore) -> Iterator[bytes]:
+def blocks_of(file: FileReference) -> Iterator[bytes]:
     """All blocks of a file."""
     checked = CheckedFile(file)
     try:

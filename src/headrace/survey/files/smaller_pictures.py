@@ -1,37 +1,27 @@
 """Makes pictures smaller that a service would not take, in processes of their own (survey.files.picture_child).
 
 The smaller ones lie in a temporary directory, the latest of them for the next call; a process that was killed leaves
-its directory, which the next one removes. Does not cover: which are too large
+its directory, which the next one removes (survey.files.owned_folders). Does not cover: which are too large
 (survey.files.size_limits).
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections import OrderedDict
 from pathlib import Path
 
 from headrace.errors import FileUnusable, MissingExtra
 from headrace.survey.files import picture_child
-from headrace.survey.files.file_contents import path_with_content
+from headrace.survey.files.file_contents import FileReference, PathContent, add_source, path_with_content
 from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.owned_folders import OwnedFolder
 from headrace.survey.files.picture_child import MOST_PIXELS, PictureEnd
 
-try:
-    import fcntl
-except ImportError:  # Windows has no flock
-    fcntl = None
-
 _FOLDER = "headrace-pictures-"
-_MAKING_S = 60.0
 _MOST_KEPT = 64
 _MOST_AT_ONCE = 2
 _WITHIN_S = 120.0
@@ -44,12 +34,16 @@ _REASONS = {
 
 
 class SmallerPictures:
-    """May be used from any thread. `take` waits for the picture."""
+    """May be used from any thread. `take` waits for the picture. A source of what it has made: such a file is on this
+    host, also where all others are on the controller's.
+    """
+
+    is_elsewhere = False
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._makers = threading.BoundedSemaphore(_MOST_AT_ONCE)
-        self._directory: _LockedFolder | None = None
+        self._directory: OwnedFolder | None = None
         self._number = 0
         self._kept: OrderedDict[tuple[str, int], FileStore] = OrderedDict()
         self._used: dict[tuple[str, int], int] = {}
@@ -83,12 +77,16 @@ class SmallerPictures:
             for each in unused[: max(0, len(self._kept) - _MOST_KEPT)]:
                 Path(self._kept.pop(each).path).unlink(missing_ok=True)
 
+    def open(self, file: FileReference) -> PathContent | None:
+        is_ours = self._directory is not None and str(Path(file.path).parent) == self._directory.name
+        return PathContent(file.path) if is_ours else None
+
     def _made(self, file: FileStore, most_bytes: int, most_pixels: int) -> FileStore:
         with self._lock:
             if self._directory is None:
-                _remove_left()
-                self._directory = _LockedFolder()
+                self._directory = OwnedFolder(_FOLDER)
                 atexit.register(self._directory.cleanup)
+                add_source(self)
             self._number += 1
             out = Path(self._directory.name) / f"{self._number}.jpg"
         with path_with_content(file) as path:
@@ -113,52 +111,6 @@ def _problem(file: FileStore, code: int, said: bytes) -> Exception:
         known = "making it smaller takes more memory or time than a picture does"
     last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
     return FileUnusable(file.path, known or f"it cannot be made smaller ({last})")
-
-
-class _LockedFolder(tempfile.TemporaryDirectory[str]):
-    """A temporary directory that others can tell from those that a killed process left."""
-
-    def __init__(self) -> None:
-        super().__init__(prefix=_FOLDER)
-        self._held = _lock(Path(self.name))
-
-    def cleanup(self) -> None:
-        super().cleanup()
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
-
-
-def _lock(folder: Path) -> int | None:
-    """Hold a folder until the descriptor is closed: at the latest when this process ends, however it ends. None where
-    another process holds it.
-    """
-    if fcntl is None:
-        return None
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def _remove_left() -> None:
-    """Remove the folders of this user's processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
-        try:
-            about = folder.lstat()
-        except OSError:
-            continue
-        # One that was just made may not be locked yet.
-        is_ours = about.st_uid == os.getuid() and time.time() - about.st_ctime > _MAKING_S
-        if is_ours and stat.S_ISDIR(about.st_mode) and (descriptor := _lock(folder)) is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(descriptor)
 
 
 SMALLER = SmallerPictures()

@@ -7,7 +7,8 @@ signal); the workers' own children do not, and become children of the standby, w
 for orphans: it kills them. A warden that is stopped (SIGSTOP: a worker may send that to its parent) is continued at
 once, because meanwhile no worker is held to its limit; a warden that is stopped again and again, or whose loop does
 not turn, is killed, and with it its workers. The standby also kills a warden whose controller is gone while another
-process holds the socket open. Does not cover: the ordinary end of all processes (warden.warden), and all three killed
+process holds the socket open. What all of them leave on disk goes with them, where a variable names its directory. Does
+not cover: the ordinary end of all processes (warden.warden), and all three killed
 in one moment.
 """
 
@@ -22,6 +23,8 @@ from typing import NoReturn
 
 from headrace.memory.measure.os_limits import ON_LINUX, adopt_orphans
 
+# Names a directory of plain files that workers use, and that goes with the last of their processes.
+FOLDER_VARIABLE = "HEADRACE_WORKERS_FOLDER"
 _LOOK_EVERY_S = 0.2
 _END_WITHIN_S = 2.0
 _MOST_STOPS = 3  # within the time below
@@ -115,6 +118,7 @@ def _stand_by(warden: int, controller: int, check: LivenessCheck) -> NoReturn:
         check.look(time.monotonic())
         signal.sigtimedwait({signal.SIGCHLD}, _LOOK_EVERY_S)
     _end_children()
+    remove_folder()
     os._exit(0)
 
 
@@ -141,6 +145,19 @@ def _end_children() -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(0.001)
+
+
+def remove_folder() -> None:
+    """Remove the directory that is for these processes alone. Warden and standby both do: whoever kills the directory's
+    owner, as Ray does with a lost node's actors, may kill one of them too.
+    """
+    if (folder := os.environ.get(FOLDER_VARIABLE)) is None:
+        return
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            with suppress(OSError):
+                os.unlink(entry)  # noqa: PTH108 - pathlib is more than this needs
+        os.rmdir(folder)  # noqa: PTH106 - the same
 
 
 def _children() -> list[int]:

@@ -29,7 +29,7 @@ from headrace.workers.warden.children import (
     send_signal,
 )
 from headrace.workers.warden.control import Control
-from headrace.workers.warden.standby import LivenessPage, continue_if_stopped
+from headrace.workers.warden.standby import LivenessPage, continue_if_stopped, remove_folder
 from headrace.workers.warden.watch import Watch
 from headrace.workers.warden.watchdog import Watchdog
 from headrace.workers.wire import (
@@ -91,6 +91,7 @@ class Warden:
                 self._reap()
             self._watchdog.look_if_due()
         self._end_everything()
+        remove_folder()
 
     def _check_standby(self) -> None:
         """Continue a standby that is stopped, as it does with the warden: a worker can send SIGSTOP to both."""

@@ -22,6 +22,7 @@ from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.run_schema import add_embedded_files, has_embedded_files
 from headrace.store.transactions import transaction
 from headrace.survey.files.checked_file import blocks_of, new_digest
+from headrace.survey.files.file_contents import FileReference, add_source, remove_source
 from headrace.survey.files.file_store import FileStore
 from headrace.survey.values import decode_fields
 
@@ -106,24 +107,32 @@ def _files_in(value: Any) -> Iterator[FileStore]:
 
 
 class EmbeddedFiles:
-    """The embedded files of one run file, for reading; from any thread, one at a time. `find` makes it."""
+    """The embedded files of one run file, for reading; from any thread, one at a time. Made by `use`: from then on
+    until `close`, files are read from here.
+    """
+
+    is_elsewhere = False
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
 
     @classmethod
-    def find(cls, path: Path) -> EmbeddedFiles | None:
-        """None where the file embeds nothing."""
-        connection = open_run_file(path)
-        if has_embedded_files(connection):
-            return cls(connection)
-        connection.close()
-        return None
+    def use(cls, path: str) -> EmbeddedFiles | None:
+        """None where no run file is named, or it embeds nothing."""
+        if not path:
+            return None
+        connection = open_run_file(Path(path))
+        if not has_embedded_files(connection):
+            connection.close()
+            return None
+        found = cls(connection)
+        add_source(found)
+        return found
 
-    def open(self, digest: str) -> EmbeddedContent | None:
-        size = self.value("SELECT bytes FROM embedded WHERE digest = ?", (digest,))
-        return None if not isinstance(size, int) else EmbeddedContent(self, digest, size)
+    def open(self, file: FileReference) -> EmbeddedContent | None:
+        size = self.value("SELECT bytes FROM embedded WHERE digest = ?", (file.digest,))
+        return None if not isinstance(size, int) else EmbeddedContent(self, file.digest, size)
 
     def value(self, sql: str, bindings: tuple[str | int, ...]) -> object:
         """The one value that a statement finds; OSError where it cannot be read."""
@@ -135,12 +144,15 @@ class EmbeddedFiles:
         return None if found is None else found[0]
 
     def close(self) -> None:
+        remove_source(self)
         with self._lock:
             self._connection.close()
 
 
 class EmbeddedContent:
     """One embedded file, read from its beginning on."""
+
+    path = None
 
     def __init__(self, files: EmbeddedFiles, digest: str, size: int) -> None:
         self._files = files
