@@ -497,3 +497,15 @@ def test_a_parent_that_waits_with_its_child_is_parked_with_it_when_the_engine_cl
     driver.end(parent, ExitCause.PREEMPTED)
     parked = [each.id for each in driver.tell(Closing(now_s=driver.now_s)) if isinstance(each, ParkRun)]
     assert sorted(parked) == [parent, 50]
+
+
+def test_nobody_makes_room_for_a_child_that_was_cancelled_before_it_could_start():
+    driver = Waits(slots=2)
+    parent = driver.submit(priority=Priority.HIGH, memory=700)
+    driver.wait_begins(parent)
+    driver.submit(priority=Priority.LOW, memory=500)
+    driver.tell(Submitted(now_s=driver.now_s, id=90, kind="known", parent=parent))  # its slot lacks memory to compute
+    driver.tell(Cancelled(now_s=driver.now_s, id=90))
+    critical = driver.submit(priority=Priority.CRITICAL, memory=100)
+    assert starts(driver.sent)[-1] == critical  # in the last free slot
+    assert preempts(driver.sent) == []

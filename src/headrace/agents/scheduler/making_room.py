@@ -97,9 +97,13 @@ def _is_equal(slot: Slot, run: ScheduledRun, host: Host, now_s: float) -> bool:
 
 def make_room_to_resume(state: SchedulerState, host: Host, now_s: float) -> None:
     """Stop one slot that computes, where a higher one whose wait is over finds none free."""
-    if host.has_free_slot() or not host.resuming:
+    if host.has_free_slot():
         return
-    highest = max(host.resuming.values(), key=lambda slot: slot.priority)
+    highest = max(
+        (slot for slot in host.resuming.values() if slot.could_compute()), key=lambda slot: slot.priority, default=None
+    )
+    if highest is None:
+        return
     level, for_whom = highest.priority, NeedsRoom(id=highest.root.id, lacks_slot=True)
     is_patient = level is not CRITICAL
     if is_one_stopping(host, now_s, is_patient=is_patient):

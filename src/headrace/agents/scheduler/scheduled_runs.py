@@ -137,6 +137,10 @@ class Slot(Struct, eq=False):
     def is_stopping(self) -> bool:
         return self.stop_sent_s is not None
 
+    def could_compute(self) -> bool:
+        """Whether a slot that waits has something to compute: a run whose wait is over, or a child that starts."""
+        return bool(self.resuming) or (self.stop_sent_s is None and any(run.children for run in self.running.values()))
+
     def is_inside_effect(self) -> bool:
         for run in self.running.values():  # noqa: SIM110 - any() takes thrice the time where there is one run
             if run.side_effects:

@@ -103,7 +103,7 @@ def _to_stop(state: SchedulerState, host: Host, idle_s: float) -> Slot | None:
 
 
 def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
-    if not slot.resuming and (slot.is_stopping() or not any(run.children for run in slot.running.values())):
+    if not slot.could_compute():
         # The run whose wait was over has ended, or the child that was to start there starts later, with its parent: the
         # others in the slot still wait.
         del host.resuming[slot.number]
