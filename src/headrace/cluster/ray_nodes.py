@@ -26,7 +26,7 @@ import msgspec
 
 from headrace.cluster.code_version import code_version
 from headrace.cluster.node_host import NodeHost
-from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.remote_warden import GATHER_S, RemoteWarden
 from headrace.cluster.tunnel_wire import NodeHello
 from headrace.errors import HeadraceError, MissingExtra
 from headrace.ray_option import Ray
@@ -42,6 +42,7 @@ _FIRST_NODE_WITHIN_S = 60.0
 _FIRST_REST_S = 1.0
 _LONGEST_REST_S = 30.0
 _LEAVE_WITHIN_S = 5.0
+_LONGEST_GATHER_S = 0.5
 _log = logging.getLogger("headrace")
 
 
@@ -78,7 +79,7 @@ class RayNode:
 class RayNodes:
     """`memory` is the budget of each node, as the user wrote it; `environment` is for workers. `on_joined` gets each
     node that takes part; that it is gone is known from its warden. `on_failed` hears, once it has started, why no node
-    will ever take part any more.
+    will ever take part any more. `gather_s` is how long messages may wait for others, for each node that takes part.
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class RayNodes:
         environment: dict[str, str],
         on_joined: Callable[[RayNode], None],
         on_failed: Callable[[HeadraceError], None],
+        gather_s: float = 0.0,
     ) -> None:
         self._option = option
         self._memory = memory
         self._environment = environment
         self._on_joined = on_joined
         self._on_failed = on_failed
+        self._gather_s = gather_s
         self._connection: _Connection | None = None
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, asyncio.Task[None]] = {}
@@ -195,7 +198,12 @@ class RayNodes:
             self._refuse(id, f"{hello.host} ({id[:8]})", problem)
             return
         node = RayNode(id, actor, hello, self._option.slots_per_node or cpus)
-        node.warden = RemoteWarden(node, self._environment, on_lost=lambda reason: self._lost(node, reason))
+        node.warden = RemoteWarden(
+            node,
+            self._environment,
+            on_lost=lambda reason: self._lost(node, reason),
+            longest_gather_s=self._longest_gather_s,
+        )
         self._nodes[id] = node
         self._on_joined(node)
 
@@ -217,6 +225,10 @@ class RayNodes:
             _log.warning("The node %s of the Ray cluster is lost: %s. Its work %s.", node.name, reason, elsewhere)
             self._rest(node.id)
         node.kill()
+
+    def _longest_gather_s(self) -> float:
+        """The more nodes, the longer: all of them together are called about as often as one."""
+        return max(GATHER_S, min(_LONGEST_GATHER_S, self._gather_s * len(self._nodes)))
 
     def _rest(self, id: str) -> None:
         self._rests[id] = min(_LONGEST_REST_S, self._rests.get(id, _FIRST_REST_S / 2) * 2)

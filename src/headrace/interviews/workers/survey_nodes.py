@@ -27,6 +27,8 @@ from headrace.plan.job import Job
 from headrace.ray_option import Ray
 from headrace.workers.pool import WorkerPool
 
+_GATHER_S = 0.05  # turns are lent and interviews wait in each worker: messages need not hurry
+
 
 class SurveyNodes:
     """Made by `survey_nodes`, with nodes that take part."""
@@ -38,7 +40,7 @@ class SurveyNodes:
         self._places: dict[WorkerPlace, RayNode] = {}
         self._executor: IsolatedExecutor | None = None
         self.gauge = None  # of this process alone: each node keeps to a budget of its own
-        self.nodes = RayNodes(option, memory, _key_variables(job), self._joined, self._failed)
+        self.nodes = RayNodes(option, memory, _key_variables(job), self._joined, self._failed, gather_s=_GATHER_S)
 
     def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> IsolatedExecutor:
         self._executor = IsolatedExecutor(
