@@ -279,7 +279,9 @@ async def test_a_dead_workers_turns_come_back_and_its_calls_in_flight_are_known(
 
 async def test_a_call_that_began_with_a_lent_turn_while_its_own_came_leaves_none_behind():
     limiter, service = Limiter(LIMITS), Service(took_s=0.003)
-    workers = [Worker(limiter) for _ in range(3)]  # calls are shorter than the way: turns and their use cross each other
+    workers = [
+        Worker(limiter) for _ in range(3)
+    ]  # calls are shorter than the way: turns and their use cross each other
     for _ in range(5):
         replies = await asyncio.gather(*(worker.ask_all(service, 23) for worker in workers))
         assert all(isinstance(reply, Reply) for each in replies for reply in each)
