@@ -54,6 +54,9 @@ async def test_a_node_that_falls_silent_is_lost_and_its_workers_with_it():
     assert pool.lost == reasons[0]
     with pytest.raises(WardenLost):
         await pool.worker(LIMIT_BYTES)
+    await asyncio.sleep(0.1)
+    left = [task for task in asyncio.all_tasks() if "RemoteWarden" in repr(task)]
+    assert left == []  # nobody is left who would end them
     await warden.close()
     await node.leave()
 

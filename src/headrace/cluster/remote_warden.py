@@ -166,6 +166,9 @@ class RemoteWarden:
         self.lost = reason
         self._warden_gone(reason)
         self._gone.set()
+        for task in self._tasks:  # one of them waits for messages that nobody will send
+            if task is not asyncio.current_task():
+                task.cancel()
         self._on_lost(reason)
 
     # Calls.

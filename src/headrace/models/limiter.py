@@ -42,6 +42,7 @@ from headrace.models.endpoint.call_results import (
     TimedOut,
     Unavailable,
     Unusable,
+    Unused,
     Wait,
 )
 from headrace.models.endpoint.endpoint import Endpoint
@@ -50,7 +51,7 @@ from headrace.models.turn_leases import LEASE_S, Leases, RemoteCall
 from headrace.priority import Priority
 from headrace.units import format_duration
 
-ABANDONED = Abandoned()
+ABANDONED, UNUSED = Abandoned(), Unused()
 _OPEN = EndpointCondition.OPEN
 # Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
 _MOST_BUSY = 50
@@ -176,12 +177,6 @@ class Limiter:
         self._take_outcome(time.monotonic(), go, outcome)
         if self._line.total:
             self._advance()
-        self._tell_state()
-
-    def unused(self, go: Go) -> None:
-        """Take back a worker's turn with which no call was made."""
-        self._endpoint.unused(time.monotonic(), go)
-        self._advance()
         self._tell_state()
 
     def want(self, call: RemoteCall) -> None:

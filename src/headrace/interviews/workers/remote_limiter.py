@@ -58,7 +58,7 @@ class HeldTurn:
         self.lease_s = lease_s
 
 
-class _Waiting:
+class _CallInLine:
     """A call in line."""
 
     __slots__ = ("is_stopping", "tokens", "turn")
@@ -76,7 +76,7 @@ class RemoteLimiter:
         self._link = link
         self._model = model
         self._loop = asyncio.get_running_loop()
-        self._line: OrderedDict[int, _Waiting] = OrderedDict()  # by call; bounded by the window
+        self._line: OrderedDict[int, _CallInLine] = OrderedDict()  # by call; bounded by the window
         self._recalled_s = -math.inf
 
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
@@ -88,7 +88,7 @@ class RemoteLimiter:
         if is_stopping():
             raise CallNotMade("the run is stopping")
         call = self._link.number()
-        waiting = self._line[call] = _Waiting(self._loop.create_future(), tokens, is_stopping)
+        waiting = self._line[call] = _CallInLine(self._loop.create_future(), tokens, is_stopping)
         self._link.post(TurnWanted(call, self._model, tokens, priority))
         try:
             return await waiting.turn
@@ -147,7 +147,7 @@ class RemoteLimiter:
     def _is_lent(self, turn: HeldTurn) -> bool:
         return self._recalled_s < turn.granted_s and self._loop.time() < turn.granted_s + turn.lease_s
 
-    def _next_in_line(self) -> tuple[int, _Waiting] | None:
+    def _next_in_line(self) -> tuple[int, _CallInLine] | None:
         """Take out the first call that may go; none while replies that have not left take memory."""
         if self._link.is_behind:
             return None

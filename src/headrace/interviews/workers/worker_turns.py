@@ -22,7 +22,7 @@ from headrace.interviews.workers.interview_wire import (
     outcome_of_call,
 )
 from headrace.models.endpoint.call_results import Go
-from headrace.models.limiter import ABANDONED, Limiter
+from headrace.models.limiter import ABANDONED, UNUSED, Limiter
 from headrace.models.turn_leases import RemoteCall
 
 Post = Callable[[TurnGranted | TurnRefused | TurnsRecalled], None]
@@ -69,11 +69,8 @@ class WorkerTurns:
             limiter.withdraw(asked)
         elif turn := self._turns.pop(call, None):
             limiter, go = turn
-            if call in self._begun:
-                self._begun.remove(call)
-                limiter.ended(go, ABANDONED)
-            else:
-                limiter.unused(go)
+            limiter.ended(go, ABANDONED if call in self._begun else UNUSED)
+            self._begun.discard(call)
 
     def give_all_back(self) -> int:
         """The worker is dead. Return how many calls it had in flight."""

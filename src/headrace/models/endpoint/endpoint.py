@@ -1,8 +1,8 @@
 """One model's endpoint: whether a call may go out now, from how the earlier ones ended.
 
     ask(now_s, tokens) ──► Go ──► (the call) ──► ended(now_s, go, outcome) ──► go_on: Go, where its turn is used again
-                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, CallRefused, Unusable, Abandoned
-                       └─► Closed
+                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, CallRefused, Unusable,
+                       └─► Closed                Abandoned, Unused
 
 Calm, the limits are concurrency and rates. Three incidents hold everything back, each until a probe that goes alone:
 - busy (429, 529): for as long as the service asks, else for a doubling time. It is no fault and opens no circuit.
@@ -43,6 +43,7 @@ from headrace.models.endpoint.call_results import (
     TimedOut,
     Unavailable,
     Unusable,
+    Unused,
     Wait,
 )
 from headrace.models.endpoint.concurrency import Concurrency
@@ -169,13 +170,6 @@ class Endpoint:
             self._concurrency.was_short()  # it had waited
         return following
 
-    def unused(self, now_s: float, go: Go) -> None:
-        """Take a turn back with which no call was made."""
-        self.ended(now_s, go, Abandoned())
-        self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
-        self._requests.add(-1, now_s)
-        self._calls -= 1
-
     @property
     def has_room(self) -> bool:
         return self.in_flight < self._concurrency.limit
@@ -218,6 +212,11 @@ class Endpoint:
             case Unusable():
                 self._was_unusable(now_s, go, outcome)
             case Abandoned():
+                self._abandoned(now_s, go)
+            case Unused():
+                self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
+                self._requests.add(-1, now_s)
+                self._calls -= 1
                 self._abandoned(now_s, go)
             case _:
                 assert_never(outcome)
