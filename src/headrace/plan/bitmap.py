@@ -38,6 +38,7 @@ _WORTH_PACKING = BLOCK_BYTES * 3 // 4
 _REGULAR_BYTES = 256  # packed into less than this, a block is regular
 _MARK_BYTES = BLOCK_BYTES // 8  # a bit for each byte of a sparse block: whether it is zero
 _MARK_DIGITS = b"0" + b"1" * 255
+_SINGLE_BYTES = [bytes([byte]) for byte in range(256)]
 
 
 class _Packed(bytes):
@@ -294,13 +295,12 @@ def _unpack(packed: _Packed) -> bytes:
     content = _content(packed)
     if len(content) == BLOCK_BYTES:
         return content
-    marks = f"{int.from_bytes(content[:_MARK_BYTES], 'big'):0{BLOCK_BYTES}b}".encode()
-    block = bytearray(BLOCK_BYTES)
-    for place, byte in zip(
-        compress(range(BLOCK_BYTES), marks.translate(_IN_FLAGS)), content[_MARK_BYTES:], strict=True
-    ):
-        block[place] = byte
-    return bytes(block)
+    marks = f"{int.from_bytes(content[:_MARK_BYTES], 'big'):0{BLOCK_BYTES}b}".encode().translate(_IN_FLAGS)
+    held = content[_MARK_BYTES:]
+    pieces = [b""] * (2 * len(held) + 1)
+    pieces[::2] = marks.split(b"\1")  # the zeros before, between and behind the others
+    pieces[1::2] = map(_SINGLE_BYTES.__getitem__, held)
+    return b"".join(pieces)
 
 
 def _as_int(block: _Block) -> int:
