@@ -3,20 +3,18 @@
 `survey_on_ray PATH INTERVIEWS IN_FLIGHT URL WHERE CLUSTER`.
 
 URL is `-` for canned answers. WHERE is the address of a cluster whose processes descend from CLUSTER, or `workers` or
-`inline`. Tells the CPU of this process and of all others, those of Ray that nobody uses included; the most that this
-process had resident; and the most that was in Ray's object store.
+`inline`. Tells the CPU of this process, of our actors, of wardens and workers, and of Ray's own processes; the most
+that this process had resident; and the most that was in Ray's object store.
 """
 
-import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, Self
 
 import headrace
 from benchmarks import workload
-from benchmarks.children.survey_in_workers import Tree
+from benchmarks.cluster_cpu import CpuWatch
 from benchmarks.processes import print_figures
 
 _LOOK_EVERY_S = 0.5
@@ -58,20 +56,15 @@ def job_for(interviews: int, url: str) -> headrace.Job:
 def main(path: str, interviews: int, in_flight: int, url: str, where: str, cluster: int) -> None:
     job = job_for(interviews, url)
     options: dict[str, Any] = {"inline": {}, "workers": {"workers": 2}}.get(where, {"executor": headrace.Ray(where)})
-    cpu_s, began_s = time.process_time(), time.perf_counter()
-    with Tree(*([cluster] if cluster else [])) as tree, StoreWatch() as store:
+    with CpuWatch(*([cluster] if cluster else [])) as cpu, StoreWatch() as store:
         results = job.run(path, concurrency=in_flight, cache=False, **options)
-    took_s, cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
     stats = results.stats()
     assert (stats.interviews, stats.failed) == (interviews, 0)
-    others_s = sum(seconds for pid, seconds in tree.grown_s().items() if pid != os.getpid())
     print_figures(
         seconds=stats.seconds,
-        took_s=took_s,
-        cpu_s=cpu_s + others_s,
-        own_s=cpu_s,
         resident_bytes=_peak_bytes(),
         store_bytes=store.peak_bytes,
+        **cpu.figures(),
     )
 
 

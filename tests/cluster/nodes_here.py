@@ -1,8 +1,10 @@
-"""Nodes of a cluster in this process, in place of Ray's: whole jobs run on them, and bytes that cross are counted."""
+"""Nodes of a cluster in this process, in place of Ray's: whole jobs and engines run on them. Their wardens and workers
+are real; tests add and lose nodes, and count the bytes that cross.
+"""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,36 +14,39 @@ from headrace.cluster.remote_warden import RemoteWarden
 from headrace.cluster.sent_files import BlockTurns
 from headrace.cluster.tunnel_wire import FilePiece, NodeHello, decode_to_node
 
-NODES = 2
+NODES, SLOTS = 2, 2
+PATIENCE_S = 30.0
+Answer = TypeVar("Answer")
 
 
-class NodeHere(NodeHost):
-    """A node and its host; `file_bytes` have come to it."""
+class HostHere(NodeHost):
+    """A node's host; `file_bytes` have come to it."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self.file_bytes = 0
+    file_bytes = 0
 
     async def deliver(self, payload: bytes) -> None:
         self.file_bytes += sum(len(each.data) for each in decode_to_node(payload) if isinstance(each, FilePiece))
         await super().deliver(payload)
 
 
-class _Node:
+class NodeHere:
     """As `RayNode` is."""
 
-    def __init__(self, host: NodeHere, hello: NodeHello) -> None:
-        self.id = self.name = host.name
-        self.slots = 2
+    def __init__(self, number: int, hello: NodeHello, slots: int, host: HostHere) -> None:
+        self.id = f"node{number}"
+        self.name = f"host ({self.id})"
         self.hello = hello
-        self.warden: RemoteWarden | None = None
+        self.slots = slots
+        self.host = host
+        self.warden: RemoteWarden
 
 
 class NodesHere:
-    """As `RayNodes` is, with as many nodes as there are from the start to the end."""
+    """As `RayNodes` is. `Ray("3", slots_per_node=1)` has three nodes with a slot each, `Ray()` two with two. The one
+    made last is `NodesHere.latest`; what tests do with it they may do from any thread.
+    """
 
-    hosts: list[NodeHere]
+    latest: "NodesHere"
 
     def __init__(
         self,
@@ -49,23 +54,92 @@ class NodesHere:
         memory: str | int | None,
         environment: dict[str, str],
         on_joined: Callable[[Any], None],
-        on_failed: Callable[[Exception], None],
+        on_failed: Callable[[Any], None],
+        *,
+        on_lost: Callable[[Any, str], None] = lambda _node, _reason: None,
+        read_every_s: float = 1.0,
+        gather_s: float = 0.0,
     ) -> None:
-        self._memory, self._environment, self._on_joined = memory, environment, on_joined
-        type(self).hosts = [NodeHere(f"node{number}") for number in range(NODES)]
-        self._nodes: list[_Node] = []
+        self._option, self._memory, self._environment = option, memory, environment
+        self._on_joined, self._on_failed, self._on_lost = on_joined, on_failed, on_lost
+        self._read_every_s = read_every_s
+        self._nodes: dict[str, NodeHere] = {}
+        self._loop: asyncio.AbstractEventLoop
+        self._turns = BlockTurns()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._joined = 0
+        self.hosts: list[HostHere] = []  # all that there were
+        self.former_wardens: dict[str, int] = {}
+        NodesHere.latest = self
 
-    async def start(self, check_wanted: Callable[[], None]) -> None:
-        turns = BlockTurns()
-        for host in self.hosts:
-            node = _Node(host, msgspec.msgpack.decode(await host.hello(self._memory), type=NodeHello))
-            node.warden = RemoteWarden(host, self._environment, lambda reason: None, turns=turns)
-            self._nodes.append(node)
-            self._on_joined(node)
+    async def connect(self) -> None:
+        pass
+
+    async def start(self, check_wanted: Callable[[], None], former_wardens: Mapping[str, int] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.former_wardens = dict(former_wardens or {})
+        for _ in range(int(self._option.address or NODES)):
+            await self._join()
+
+    def refuse(self, node: NodeHere, reason: str, fix: str) -> None:
+        node.warden.lose(reason)
 
     async def close(self) -> None:
-        await asyncio.gather(*(node.warden.close() for node in self._nodes if node.warden is not None))
-        await asyncio.gather(*(host.leave() for host in self.hosts))
+        await asyncio.gather(*self._ending, *(self._end(node) for node in self._nodes.values()))
+
+    async def _join(self, number: int | None = None) -> None:
+        host = HostHere()
+        self.hosts.append(host)
+        hello = msgspec.msgpack.decode(await host.hello(self._memory, self._read_every_s), type=NodeHello)
+        slots = self._option.slots_per_node or SLOTS
+        node = NodeHere(self._joined if number is None else number, hello, slots, host)
+        self._joined += number is None
+        node.warden = RemoteWarden(host, self._environment, lambda reason: self._lost(node, reason), turns=self._turns)
+        self._nodes[node.id] = node
+        self._on_joined(node)
+
+    def _lost(self, node: NodeHere, reason: str) -> None:
+        self._on_lost(node, reason)
+        self._nodes.pop(node.id, None)
+        self._ending.add(asyncio.get_running_loop().create_task(self._end(node)))
+
+    async def _end(self, node: NodeHere) -> None:
+        await node.warden.close()
+        await node.host.leave()
+
+    # For tests.
+
+    def add(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._join(), self._loop).result(PATIENCE_S)
+
+    def lose(self, number: int = 0, reason: str = "a test wants it") -> None:
+        self._on_loop(lambda: list(self._nodes.values())[number].warden.lose(reason))
+
+    def come_back(self) -> None:
+        """The first node is lost, and another of its name is there before anything else happens."""
+
+        async def come_back() -> None:
+            next(iter(self._nodes.values())).warden.lose("a test wants it")
+            await self._join(0)
+
+        asyncio.run_coroutine_threadsafe(come_back(), self._loop).result(PATIENCE_S)
+
+    def stop_reading(self) -> None:
+        self._on_loop(lambda: [setattr(node.warden, "on_reading", lambda _: None) for node in self._nodes.values()])
+
+    def fail(self, error: Exception) -> None:
+        self._on_loop(lambda: self._on_failed(error))
+
+    def warden_pids(self) -> list[int]:
+        """Of the wardens that have started."""
+        wardens = self._on_loop(lambda: [node.host._warden for node in self._nodes.values()])
+        return [warden.pid for warden in wardens if warden is not None and warden.pid is not None]
+
+    def _on_loop(self, call: Callable[[], Answer]) -> Answer:
+        async def on_loop() -> Answer:
+            return call()
+
+        return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(PATIENCE_S)
 
 
 def first_word(scenario: dict[str, Any], _: dict[str, Any]) -> str:

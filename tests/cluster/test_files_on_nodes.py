@@ -81,7 +81,7 @@ def test_each_node_gets_each_file_once_for_all_its_interviews(
     with job.run(tmp_path / "a.run", executor=Ray(), cache=False, n=8) as results:
         assert [result.answer["seen"] for result in results] == ["Good"] * 24
     assert sent_contents(server) == sorted(8 * [Path(each.path).read_bytes() for each in pictures])
-    assert 0 < sum(host.file_bytes for host in nodes.hosts) <= NODES * sum(each.size for each in pictures)
+    assert 0 < sum(host.file_bytes for host in nodes.latest.hosts) <= NODES * sum(each.size for each in pictures)
 
 
 def test_a_file_that_changed_or_vanished_fails_its_interview_as_on_one_machine(

@@ -9,8 +9,15 @@ import pytest
 
 from headrace.cluster.links import RemoteChannel
 from headrace.cluster.node_host import NodeHost
-from headrace.cluster.remote_warden import RemoteWarden
-from headrace.cluster.tunnel_wire import CREDIT_BYTES, LinkData, LinkTaken
+from headrace.cluster.remote_warden import GATHER_S, Gathering, RemoteWarden
+from headrace.cluster.tunnel_wire import (
+    CREDIT_BYTES,
+    PIECE_BYTES,
+    LinkData,
+    LinkTaken,
+    OutgoingMessages,
+    decode_from_node,
+)
 from headrace.workers.functions import refer_to
 from headrace.workers.local_warden import WardenLost
 from headrace.workers.pool import WorkerPool
@@ -47,8 +54,9 @@ async def test_a_node_that_falls_silent_is_lost_and_its_workers_with_it():
     assert pool.lost == reasons[0]
     with pytest.raises(WardenLost):
         await pool.worker(LIMIT_BYTES)
-    await asyncio.sleep(0)
-    assert all(task.done() or task.cancelling() for task in warden._tasks)  # nobody has to close a lost one
+    await asyncio.sleep(0.1)
+    left = [task for task in asyncio.all_tasks() if "RemoteWarden" in repr(task)]
+    assert left == []  # nobody is left who would end them
     await warden.close()
     await node.leave()
 
@@ -112,3 +120,27 @@ def test_a_paused_channel_gives_no_credit_back_and_loses_nothing():
     assert [each.payload for each in taken] == [b"y" * CREDIT_BYTES]
     assert [type(each) for each in posted] == [LinkTaken]
     assert ends == ["it closed its channel"]
+
+
+async def test_messages_gather_longer_while_they_go_on_coming():
+    gathering = Gathering(lambda: 0.1)
+    assert [gathering.after(3_000) for _ in range(6)] == [0.01, 0.02, 0.04, 0.08, 0.1, 0.1]
+    assert gathering.after(80_000) == 0.0  # more waits already
+    assert gathering.after(3_000) == 0.1
+    assert gathering.after(20) == GATHER_S  # hardly anything comes: what does is not kept waiting
+    assert gathering.after(3_000) == 0.01
+
+
+async def test_messages_that_may_not_wait_gather_as_briefly_as_ever():
+    gathering = Gathering(lambda: GATHER_S)
+    assert {gathering.after(3_000) for _ in range(6)} == {GATHER_S}
+
+
+async def test_a_payload_is_as_full_as_it_may_be_and_keeps_the_order():
+    outgoing = OutgoingMessages()
+    sizes = [PIECE_BYTES, 20_000, PIECE_BYTES, 10_000, PIECE_BYTES, PIECE_BYTES, 5]
+    for number, size in enumerate(sizes):
+        outgoing.post(LinkData(number, bytes(size)))
+    payloads = [outgoing.payload() for _ in range(3)]
+    assert all(60_000 < len(payload) < 91_000 for payload in payloads[:2])
+    assert [message.link for payload in payloads for message in decode_from_node(payload)] == list(range(7))  # pyright: ignore[reportAttributeAccessIssue]

@@ -198,7 +198,20 @@ def test_irregular_blocks_take_less_than_a_bit_a_number():
     made.update(sorted(chance.sample(range(made.length), made.length // 100)))
     for number in made.blocks:
         made.put_block(number, bytes(made.block(number)))
-    assert made.held_bytes < 100 * BLOCK_BYTES // 5
+    assert made.held_bytes < 100 * BLOCK_BYTES // 8
+
+
+@pytest.mark.parametrize("one_in", [3, 8, 20, 100, 1_000, 30_000])
+def test_numbers_at_random_places_are_the_same_packed(one_in: int):
+    chance = random.Random(one_in)
+    numbers = sorted(chance.sample(range(3 * BLOCK_BITS), 3 * BLOCK_BITS // one_in))
+    made = Bitmap(3 * BLOCK_BITS)
+    made.update(numbers)
+    for number in made.blocks:
+        made.put_block(number, bytes(made.block(number)))
+    assert list(made) == numbers
+    assert made.count == made.count_below(made.length) == len(numbers)
+    assert [number in made for number in numbers[:100]] == [True] * len(numbers[:100])
 
 
 def test_another_thread_sees_all_that_was_added_before_it_asks():

@@ -27,7 +27,7 @@ import msgspec
 
 from headrace.cluster.code_version import code_version
 from headrace.cluster.node_host import NodeHost
-from headrace.cluster.remote_warden import RemoteWarden
+from headrace.cluster.remote_warden import GATHER_S, RemoteWarden
 from headrace.cluster.sent_files import BlockTurns
 from headrace.cluster.tunnel_wire import NodeHello
 from headrace.errors import HeadraceError, MissingExtra, Spelled, spelled
@@ -44,6 +44,7 @@ _FIRST_NODE_WITHIN_S = 60.0
 _FIRST_REST_S = 1.0
 _LONGEST_REST_S = 30.0
 _LEAVE_WITHIN_S = 5.0
+_LONGEST_GATHER_S = 0.5
 _log = logging.getLogger("headrace")
 
 BRING_CODE = 'Install on each node what runs here, or have Ray do so: Ray(..., runtime_env={"pip": [...]}).'
@@ -95,6 +96,7 @@ class RayNodes:
     """`memory` is the budget of each node, as the user wrote it, and read there in the rhythm `read_every_s`;
     `environment` is for workers. `on_joined` gets each node that takes part, `on_lost` each of them that is gone, after
     its warden's pool has heard it. `on_failed` hears, once it has started, why no node will ever take part any more.
+    `gather_s` is how long messages may wait for others, for each node that takes part.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class RayNodes:
         *,
         on_lost: Callable[[RayNode, str], None] = lambda _node, _reason: None,
         read_every_s: float = 1.0,
+        gather_s: float = 0.0,
     ) -> None:
         self._option = option
         self._memory = memory
@@ -117,6 +120,7 @@ class RayNodes:
         self._read_every_s = read_every_s
         self._former_wardens: dict[str, int] = {}
         self._turns = BlockTurns()
+        self._gather_s = gather_s
         self._connection: _Connection | None = None
         self._nodes: dict[str, RayNode] = {}
         self._joining: dict[str, asyncio.Task[None]] = {}
@@ -227,7 +231,11 @@ class RayNodes:
             return
         node = RayNode(id, actor, hello, self._option.slots_per_node or cpus)
         node.warden = RemoteWarden(
-            node, self._environment, on_lost=lambda reason: self._lost(node, reason), turns=self._turns
+            node,
+            self._environment,
+            on_lost=lambda reason: self._lost(node, reason),
+            longest_gather_s=self._longest_gather_s,
+            turns=self._turns,
         )
         self._nodes[id] = node
         self._on_joined(node)
@@ -251,6 +259,10 @@ class RayNodes:
             _log.warning("The node %s of the Ray cluster is lost: %s. Its work %s.", node.name, reason, elsewhere)
             self._rest(node.id)
         node.kill()
+
+    def _longest_gather_s(self) -> float:
+        """The more nodes, the longer: all of them together are called about as often as one."""
+        return max(GATHER_S, min(_LONGEST_GATHER_S, self._gather_s * len(self._nodes)))
 
     def _rest(self, id: str) -> None:
         self._rests[id] = min(_LONGEST_REST_S, self._rests.get(id, _FIRST_REST_S / 2) * 2)

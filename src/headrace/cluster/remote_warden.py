@@ -3,9 +3,10 @@
     WorkerPool ── orders ──► RemoteWarden ── one payload at a time ──► NodeHost (cluster.node_host)
                ◄─ reports ──              ◄── one answer at a time ───
 
-Whatever was posted while the last payload was on its way makes the next one. A call to a node takes about a
-millisecond of CPU, so after a payload with little in it the next waits for some milliseconds: nothing beside the time
-that a model takes to answer.
+Whatever was posted while the last payload was on its way makes the next one. A call to a node takes one to two
+milliseconds of CPU, half of it here, so after a payload with little in it the next waits while more comes together: for
+some milliseconds at first, and twice as long each time while messages go on coming, up to what the owner of the work
+allows (`longest_gather_s`): the more nodes, the longer, or this process would do nothing but call them.
 
 A node that has not answered for `silent_s` is lost, and so is one whose actor has died: the pool hears that its warden
 has ended, and each worker's work goes on elsewhere. What a lost node does later is heard by nobody.
@@ -49,8 +50,9 @@ from headrace.workers.wire import Death, ForkWorker, FromWarden, KillWorker, Set
 
 SILENT_S = 15.0
 _TICK_S = 1.0
-_GATHER_S = 0.005
-_MUCH_BYTES = 30_000
+GATHER_S = 0.005
+_HARDLY_ANY_BYTES = 200  # a reading, or a word or two
+_MUCH_BYTES = 55_000  # nearly as much as one payload takes: more waits already
 _END_WITHIN_S = 5.0
 
 
@@ -62,9 +64,25 @@ class NodeCalls(Protocol):
     async def collect(self) -> bytes: ...
 
 
+class Gathering:
+    """How long messages in one direction come together before the next payload is made of them."""
+
+    def __init__(self, longest_s: Callable[[], float]) -> None:
+        self._longest_s = longest_s
+        self._s = GATHER_S
+
+    def after(self, size_bytes: int) -> float:
+        """How long to wait after a payload of this size."""
+        if size_bytes >= _MUCH_BYTES:
+            return 0.0
+        self._s = GATHER_S if size_bytes < _HARDLY_ANY_BYTES else min(self._s * 2, self._longest_s())
+        return self._s
+
+
 class RemoteWarden:
     """`on_lost` hears once why the node is lost. `environment` is for the warden and its workers. `turns` to send it
-    blocks of files are shared with other nodes.
+    blocks of files are shared with other nodes. `longest_gather_s` is how long its owner bears that messages wait for
+    others, each way.
     """
 
     def __init__(
@@ -74,8 +92,10 @@ class RemoteWarden:
         on_lost: Callable[[str], None],
         silent_s: float = SILENT_S,
         turns: BlockTurns | None = None,
+        longest_gather_s: Callable[[], float] = lambda: GATHER_S,
     ) -> None:
         self._node = node
+        self._longest_gather_s = longest_gather_s
         self._environment = environment
         self._on_lost = on_lost
         self._silent_ticks = math.ceil(silent_s / _TICK_S)
@@ -170,24 +190,21 @@ class RemoteWarden:
     # Calls.
 
     async def _deliver(self) -> None:
+        gathering = Gathering(self._longest_gather_s)
         while self.lost is None:
             await self._outgoing.wait()
             payload = self._outgoing.payload()
             await self._answered(self._node.deliver(payload))
-            await self._gather(payload)
+            await asyncio.sleep(gathering.after(len(payload)))
 
     async def _collect(self) -> None:
+        gathering = Gathering(self._longest_gather_s)
         while self.lost is None:
             payload = await self._answered(self._node.collect())
             if payload is not None:
                 self.heard_at = time.monotonic()
                 self._take(payload)
-                await self._gather(payload)
-
-    async def _gather(self, payload: bytes) -> None:
-        """Let more come together, where the last payload had little in it."""
-        if len(payload) < _MUCH_BYTES:
-            await asyncio.sleep(_GATHER_S)
+                await asyncio.sleep(gathering.after(len(payload)))
 
     async def _answered(self, call: Awaitable[Any]) -> Any:
         """Its answer; a node that does not answer is lost. Ticks are counted, not time: a controller that was stopped

@@ -27,7 +27,7 @@ from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, 
 
 CREDIT_BYTES = 1 << 20  # of one link, in each direction
 PIECE_BYTES = 1 << 15
-_PAYLOAD_BYTES = 90_000 - PIECE_BYTES  # Ray keeps results of 100 KB and more in shared memory
+_PAYLOAD_BYTES = 90_000  # Ray keeps results of 100 KB and more in shared memory
 _MESSAGE_BYTES = 16  # of one without data, about
 
 
@@ -174,9 +174,11 @@ class OutgoingMessages:
         """The next messages, encoded."""
         messages: list[ToNode | FromNode] = []
         size_bytes = 0
-        while self._waiting and size_bytes < _PAYLOAD_BYTES:
-            message = self._waiting.popleft()
+        while self._waiting:
+            message = self._waiting[0]
             has_data = isinstance(message, LinkData | StreamData | FilePiece)
             size_bytes += _MESSAGE_BYTES + (len(message.data) if has_data else 0)
-            messages.append(message)
+            if messages and size_bytes > _PAYLOAD_BYTES:
+                break
+            messages.append(self._waiting.popleft())
         return _encode(messages)

@@ -1,9 +1,10 @@
 """A limiter lets calls through to a model's endpoint one by one, as the endpoint allows, in the order of priority.
 
 Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
-(the network was away, the service was busy), and reporting changes of the endpoint's state to listeners. Does not
-cover: whether a call may go out (models.endpoint.endpoint), which is next (models.endpoint.call_line), or trying a
-failed one again (interviews.interview).
+(the network was away, the service was busy), lending turns to workers, and reporting changes of the endpoint's state to
+listeners. Does not cover: whether a call may go out (models.endpoint.endpoint), which is next
+(models.endpoint.call_line), what a lent turn is (models.turn_leases), or trying a failed one again
+(interviews.interview).
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ from headrace.models.endpoint.call_results import (
     TimedOut,
     Unavailable,
     Unusable,
+    Unused,
     Wait,
 )
 from headrace.models.endpoint.endpoint import Endpoint
 from headrace.models.provider import AddressChange, AllAddressesAway, Provider, Reply, Request
+from headrace.models.turn_leases import LEASE_S, Leases, RemoteCall
 from headrace.priority import Priority
 from headrace.units import format_duration
 
-ABANDONED = Abandoned()
+ABANDONED, UNUSED = Abandoned(), Unused()
 _OPEN = EndpointCondition.OPEN
 # Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
 _MOST_BUSY = 50
@@ -136,7 +139,9 @@ class Limiter:
         self._told = EndpointCondition.OPEN
         self._told_s = 0.0
         self._away_addresses: set[str] = set()
-        self._line: CallLine[_Waiting] = CallLine(limits.aging_s)
+        self._line: CallLine[_Waiting | RemoteCall] = CallLine(limits.aging_s)
+        self._own_in_line = 0  # calls of this process
+        self._leases = Leases()
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Callable[[EndpointState, str], None]] = []
         self.state = EndpointState.OPEN
@@ -169,14 +174,40 @@ class Limiter:
         return self._go_at_once(tokens, priority) or await self._turn(tokens, is_stopping, priority)
 
     def ended(self, go: Go, outcome: CallResult) -> None:
-        self._endpoint.ended(time.monotonic(), go, outcome)
-        if isinstance(outcome, (Ok, Away)) and outcome.changes:
-            self._note_addresses(outcome.changes)
-        if self._endpoint.is_held or self._told is not _OPEN:
-            self._tell_condition()
+        self._take_outcome(time.monotonic(), go, outcome)
         if self._line.total:
             self._advance()
         self._tell_state()
+
+    def want(self, call: RemoteCall) -> None:
+        """Give a worker's call its turn when it comes: at once, or later. Until then `withdraw` takes it back."""
+        if (go := self._go_at_once(call.tokens, call.priority)) is not None:
+            self._give(call, go, time.monotonic())
+            return
+        self._join_line(call)
+        if call.priority >= Priority.HIGH:
+            self._leases.recall()
+
+    def withdraw(self, call: RemoteCall) -> None:
+        self._line.remove(call, call.priority)
+        self._advance()  # the next one may need less
+        self._tell_state()
+
+    def go_on(self, go: Go, outcome: CallResult, tokens: float, asked: RemoteCall | None) -> Go:
+        """The call of a lent turn has ended, and its worker has begun the next one with the same turn: `asked`, where
+        that is still in line.
+        """
+        endpoint, now_s = self._endpoint, time.monotonic()
+        if asked is not None:
+            self._line.remove(asked, asked.priority)
+        self._take_outcome(now_s, go, outcome)
+        following = endpoint.go_on(now_s, go, tokens)
+        if endpoint.is_over_limit or endpoint.has_rates:
+            self._leases.recall()
+        elif endpoint.has_room and self._line.total:
+            self._advance()
+        self._tell_state()
+        return following
 
     def notice_change(self, provider: Provider) -> None:
         """Reopen where a call would not be sent as the refused one was: with another key, for instance."""
@@ -223,10 +254,9 @@ class Limiter:
         if is_stopping():
             raise CallNotMade("the run is stopping")
         waiting = _Waiting(tokens, is_stopping, priority)
-        self._line.add(waiting, priority, time.monotonic())
-        if self._line.first()[1] is waiting:  # else the first one waits already, and is looked at when it may go
-            self._advance()
-        self._tell_state()  # with this one in line there is a probe: the plan need not send more
+        self._own_in_line += 1
+        self._join_line(waiting)
+        self._leases.recall()
         try:
             return await waiting.future
         except asyncio.CancelledError:
@@ -237,13 +267,21 @@ class Limiter:
                 self._advance()  # the next one may need less
                 self._tell_state()
             raise
+        finally:
+            self._own_in_line -= 1
+
+    def _join_line(self, call: _Waiting | RemoteCall) -> None:
+        self._line.add(call, call.priority, time.monotonic())
+        if self._line.first()[1] is call:  # else the first one waits already, and is looked at when it may go
+            self._advance()
+        self._tell_state()  # with this one in line there is a probe: the plan need not send more
 
     def _advance(self) -> None:
         """Gives turns to the calls in line, in order, for as long as the endpoint allows."""
         line, endpoint = self._line, self._endpoint
         while line.total:
             priority, waiting = line.first()
-            if waiting.future.done():  # cancelled, and about to leave the line itself
+            if waiting.is_over:  # cancelled, and about to leave the line itself
                 line.remove(waiting, priority)
                 continue
             now_s = time.monotonic()
@@ -252,7 +290,7 @@ class Limiter:
             match answer:
                 case Go():
                     line.give_turn(priority, now_s)
-                    waiting.give(answer)
+                    self._give(waiting, answer, now_s)
                 case Wait():
                     self._wake_at(answer.until_s, now_s)
                     return
@@ -262,6 +300,30 @@ class Limiter:
                         each.refuse(ModelUnusable(answer.reason))
                 case _:
                     assert_never(answer)
+
+    def _give(self, call: _Waiting | RemoteCall, go: Go, now_s: float) -> None:
+        if isinstance(call, _Waiting):
+            call.give(go)
+            return
+        lease_s = self._lease_s(now_s, call.priority)
+        if lease_s:
+            self._leases.lent(call.holder)
+        call.holder.granted(call, go, lease_s)
+
+    def _lease_s(self, now_s: float, priority: Priority) -> float:
+        """For how long a worker may use a turn again; 0 while every call must ask, because others wait for turns."""
+        endpoint = self._endpoint
+        must_ask = endpoint.is_held or endpoint.has_rates or now_s < endpoint.reserved_until_s
+        return 0.0 if must_ask or self._own_in_line or priority < Priority.NORMAL else LEASE_S
+
+    def _take_outcome(self, now_s: float, go: Go, outcome: CallResult) -> None:
+        self._endpoint.ended(now_s, go, outcome)
+        if isinstance(outcome, (Ok, Away)) and outcome.changes:
+            self._note_addresses(outcome.changes)
+        if self._endpoint.is_held:
+            self._leases.recall()
+        if self._endpoint.is_held or self._told is not _OPEN:
+            self._tell_condition()
 
     def _wake_at(self, until_s: float | None, now_s: float) -> None:
         self.close()
@@ -331,10 +393,14 @@ class _Waiting:
         self.is_stopping = is_stopping
         self.priority = priority
 
+    @property
+    def is_over(self) -> bool:
+        return self.future.done()
+
     def give(self, go: Go) -> None:
         self.future.set_result(go)
 
-    def refuse(self, error: Exception) -> None:
+    def refuse(self, error: HeadraceError) -> None:
         if not self.future.done():
             self.future.set_exception(error)
 

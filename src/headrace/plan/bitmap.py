@@ -4,8 +4,8 @@
     none or all of them       one of two shared blocks: a pointer, 8 bytes
     changed lately            plain bits, 8 KB; at most 32 blocks a set: a plan of 2 million is never packed. Of packed
                               ones, up to 128 that were read lately are held plain as well
-    any other                 packed by zstd: 20 bytes where every n-th number is in it, 1.2 KB for one in a hundred at
-                              random
+    any other                 packed by zstd: 20 bytes where every n-th number is in it, 0.9 KB for one in a hundred at
+                              random, where the bytes that are zero are told apart from the others first
 
 A plan of 10^9 done in order takes 0.1 MB, and 0.3 MB for what is changing; a bit each would be 125 MB. Copies share all
 packed blocks.
@@ -35,6 +35,10 @@ _IN_FLAGS, _OUT_FLAGS = bytes.maketrans(b"01", b"\x00\x01"), bytes.maketrans(b"0
 _MOST_PLAIN = 32
 _MOST_READ = 128  # packed blocks kept unpacked, too: results that are sorted ask in any order
 _WORTH_PACKING = BLOCK_BYTES * 3 // 4
+_REGULAR_BYTES = 256  # packed into less than this, a block is regular
+_MARK_BYTES = BLOCK_BYTES // 8  # a bit for each byte of a sparse block: whether it is zero
+_MARK_DIGITS = b"0" + b"1" * 255
+_SINGLE_BYTES = [bytes([byte]) for byte in range(256)]
 
 
 class _Packed(bytes):
@@ -269,12 +273,34 @@ def _packed(block: _Block) -> bytes:
     if block == _FULL:
         return _FULL
     # An object for each call: two threads must not share one, and most blocks are packed once.
-    packed = zstandard.ZstdCompressor(level=3, write_checksum=False).compress(block)
+    compressor = zstandard.ZstdCompressor(level=3, write_checksum=False)
+    packed = compressor.compress(block)
+    if len(packed) > _REGULAR_BYTES and block.count(0) > BLOCK_BYTES // 2:
+        packed = min(packed, compressor.compress(_sparse(block)), key=len)
     return _Packed(packed) if len(packed) < _WORTH_PACKING else bytes(block)
 
 
-def _unpack(packed: _Packed) -> bytes:
+def _sparse(block: _Block) -> bytes:
+    """Which bytes of the block are not zero, and then those bytes: shorter than any block."""
+    marks = int(block.translate(_MARK_DIGITS), 2).to_bytes(_MARK_BYTES, "big")
+    return marks + block.translate(None, b"\0")
+
+
+def _content(packed: _Packed) -> bytes:
+    """A block, or the shorter form that `_sparse` makes of one."""
     return zstandard.ZstdDecompressor().decompress(packed, max_output_size=BLOCK_BYTES)
+
+
+def _unpack(packed: _Packed) -> bytes:
+    content = _content(packed)
+    if len(content) == BLOCK_BYTES:
+        return content
+    marks = f"{int.from_bytes(content[:_MARK_BYTES], 'big'):0{BLOCK_BYTES}b}".encode().translate(_IN_FLAGS)
+    held = content[_MARK_BYTES:]
+    pieces = [b""] * (2 * len(held) + 1)
+    pieces[::2] = marks.split(b"\1")  # the zeros before, between and behind the others
+    pieces[1::2] = map(_SINGLE_BYTES.__getitem__, held)
+    return b"".join(pieces)
 
 
 def _as_int(block: _Block) -> int:
@@ -288,7 +314,11 @@ def _as_bytes(bits: int) -> bytes:
 def _count(block: _Block) -> int:
     if block is _EMPTY:
         return 0
-    return BLOCK_BITS if block is _FULL else _as_int(block).bit_count()
+    if type(block) is _Packed:
+        content = _content(block)
+        bits = content if len(content) == BLOCK_BYTES else content[_MARK_BYTES:]
+        return int.from_bytes(bits, "little").bit_count()
+    return BLOCK_BITS if block is _FULL else int.from_bytes(block, "little").bit_count()
 
 
 def _digits(block: _Block) -> bytes:

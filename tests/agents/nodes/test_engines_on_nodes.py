@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, OptionError, RunFailed, RunUndecided
 from headrace.limits import MemoryLimits
 from tests.agents.engine import waiting_functions
 from tests.agents.nodes import node_functions as functions
-from tests.agents.nodes.local_nodes import LocalNodes
+from tests.cluster.nodes_here import NodesHere
 
 pytestmark = pytest.mark.usefixtures("small_warden")
 
@@ -56,12 +56,12 @@ async def test_a_lost_node_costs_the_step_that_was_in_flight_and_counts_against_
         run = await engine.submit(functions.held, str(log), str(gate))
         for times in range(1, 6):  # more often than a run may lose a worker by itself
             await until(lambda times=times: functions.lines(log).count("held") == times)
-            LocalNodes.latest.lose()
+            NodesHere.latest.lose()
             if times < 5:
-                LocalNodes.latest.add()
+                NodesHere.latest.add()
         await until(lambda: engine.status().waiting["HIGH"] == 1)
         gate.touch()
-        LocalNodes.latest.add()
+        NodesHere.latest.add()
         assert await result_of(run) == "after"
         happened = await what_happened(engine)
         assert (happened.count("node lost"), happened.count("node joined"), happened.count("lost")) == (5, 6, 5)
@@ -74,8 +74,8 @@ async def test_what_was_journaled_before_a_loss_is_not_done_again(tmp_path):
         runs = [await engine.submit(functions.counting, str(log), f"r{number}", 12, 0.05) for number in range(4)]
         for number in range(3):
             await until(lambda number=number: len(functions.lines(log)) >= 8 * (number + 1))
-            LocalNodes.latest.lose(0)
-            LocalNodes.latest.add()
+            NodesHere.latest.lose(0)
+            NodesHere.latest.add()
         for run in runs:
             await result_of(run)
     taken = functions.lines(log)
@@ -89,7 +89,7 @@ async def test_a_side_effect_that_a_lost_node_cut_short_waits_for_its_owner(tmp_
         run = await engine.submit(functions.held_effect, str(log), str(gate))
         await until(lambda: functions.lines(log) == ["effect"])
         names = [node.name for node in engine.status().nodes]
-        LocalNodes.latest.lose(names.index(engine.status().in_slots[0].host))
+        NodesHere.latest.lose(names.index(engine.status().in_slots[0].host))
         with pytest.raises(RunUndecided):
             await result_of(run)
         await run.resolve("effect", result="as it was")
@@ -102,7 +102,7 @@ async def test_a_killed_warden_on_a_node_costs_a_step_there(tmp_path):
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
         run = await engine.submit(functions.held, str(log), str(gate))
         await until(lambda: "held" in functions.lines(log))
-        for pid in LocalNodes.latest.warden_pids():
+        for pid in NodesHere.latest.warden_pids():
             os.kill(pid, signal.SIGKILL)
         gate.touch()
         assert await result_of(run) == "after"
@@ -147,7 +147,7 @@ async def test_a_program_ends_with_its_node(tmp_path):
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
         run = await engine.submit(functions.running, "sh", "-c", mark)
         await until(lambda: _is_running(mark))
-        LocalNodes.latest.lose()
+        NodesHere.latest.lose()
         await until(lambda: not _is_running(mark))
         await run.cancel()
 
@@ -182,7 +182,7 @@ async def test_surveys_and_heartbeats_stay_with_the_controller(tmp_path):
     job = Survey([QuestionFreeText(question_name="q", question_text="Who?")]).by(Model("test", canned_response="me"))
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
         engine.every(0.05, lambda: beats.append(1), name="beat", jitter=0.0)
-        LocalNodes.latest.lose()  # no node is needed for them
+        NodesHere.latest.lose()  # no node is needed for them
         results = await asyncio.wait_for(engine.run(job, tmp_path / "b.run"), 30)
         assert [result.answer["q"] for result in results] == ["me"]
         await until(lambda: beats)
@@ -192,17 +192,17 @@ async def test_a_cluster_on_which_no_node_can_take_part_ends_the_engine_with_the
     with pytest.raises(HeadraceError, match="no node can"):  # noqa: PT012 - it comes while the run waits
         async with engine_on(tmp_path / "a.run", nodes=1) as engine:
             run = await engine.submit(functions.held, str(tmp_path / "log"), str(tmp_path / "gate"))
-            LocalNodes.latest.fail(HeadraceError("no node can take part"))
+            NodesHere.latest.fail(HeadraceError("no node can take part"))
             await result_of(run)
 
 
 async def test_an_engine_after_a_kill_is_told_the_wardens_of_the_one_before(tmp_path):
     async with engine_on(tmp_path / "a.run") as engine:
         await result_of(await engine.submit(functions.counting, str(tmp_path / "log"), "r", 1))
-        await until(lambda: len([pid for pid in LocalNodes.latest.warden_pids() if pid]) == 2)
-        pids = LocalNodes.latest.warden_pids()
+        await until(lambda: len(NodesHere.latest.warden_pids()) == 2)
+        pids = NodesHere.latest.warden_pids()
     async with engine_on(tmp_path / "a.run"):
-        assert sorted(LocalNodes.latest.former_wardens.values()) == sorted(pids)
+        assert sorted(NodesHere.latest.former_wardens.values()) == sorted(pids)
 
 
 async def test_a_node_that_sends_no_readings_is_given_up_and_its_runs_go_on_elsewhere(tmp_path, monkeypatch):
@@ -211,10 +211,10 @@ async def test_a_node_that_sends_no_readings_is_given_up_and_its_runs_go_on_else
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
         run = await engine.submit(functions.held, str(log), str(gate))
         await until(lambda: "held" in functions.lines(log))
-        LocalNodes.latest.stop_reading()
+        NodesHere.latest.stop_reading()
         await until(lambda: not engine.status().nodes)
         gate.touch()
-        LocalNodes.latest.add()
+        NodesHere.latest.add()
         assert await result_of(run) == "after"
         lost = [event.reason for event in await engine.events() if event.what == "node lost"]
         assert ["no reading of its memory" in reason for reason in lost] == [True]
@@ -226,7 +226,7 @@ async def test_a_node_that_comes_back_at_once_under_its_name_joins_after_what_it
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
         run = await engine.submit(functions.held, str(log), str(gate))
         await until(lambda: "held" in functions.lines(log))
-        LocalNodes.latest.come_back()
+        NodesHere.latest.come_back()
         gate.touch()
         assert await result_of(run) == "after"
         happened = [what for what in await what_happened(engine) if what.startswith("node")]

@@ -9,11 +9,13 @@
     WorkerSlot ══ one socket ═══════════════════════════════════ CallLink (interview_worker)
                   StartChunk, SetLease, SetAddresses, SignalWork, AckEvents ►
                   ◄ ChunkTaken, EventsSent
-                  ◄ TurnWanted, CallsBegun, CallEnded, Charged     TurnGranted, TurnRefused ►
+                  ◄ TurnWanted, CallsBegun, CallFollowed, CallEnded, Charged
+                  TurnGranted, TurnRefused, TurnsRecalled ►
                   ◄ CacheLookup, CacheReply                        CacheAnswer ►
 
-Each worker is an `InlineExecutor` and owns nothing: the controller's limiters let each call through, its response cache
-answers lookups, and ended interviews come back as flat values that the journal's statements take as they are.
+Each worker is an `InlineExecutor` and owns nothing: the controller's limiters lend it turns (`worker_turns` there,
+`remote_limiter` here; models.turn_leases says when), its response cache answers lookups, and ended interviews come back
+as flat values that the journal's statements take as they are.
 `assignment` decides which worker gets what, `chunks_in_flight` keeps chunks, an `Outbox` puts the workers' events into
 one order, `interview_deaths` describes a death. The wire, and keeping and acknowledging events, is `workers.hosting`. A
 worker's limit is an equal share of what the budget leaves.

@@ -8,6 +8,8 @@
       <------ TurnWanted, CallEnded, TurnGivenUp ------   the endpoint's state stays with the controller
       <---------------------------------- Charged -----   with CallEnded: a worker's death must not hide what was paid
       TurnGranted, TurnRefused ------------------------> the first is answered by CallsBegun
+      <------------------------------ CallFollowed ----   in place of CallEnded: its turn is lent (models.turn_leases)
+      TurnsRecalled -----------------------------------> no turn that was lent is to be used again
       <----------------------- CacheLookup, CacheReply    the response cache stays with the controller too
       CacheAnswer ------------------------------------->
       Ping --------------------------------------------> answered by Pong, unless it hangs
@@ -69,16 +71,27 @@ class SetAddresses(msgspec.Struct, tag=True, array_like=True):
 
 
 class TurnGranted(msgspec.Struct, tag=True, array_like=True):
-    """The turn of a call has come; it must be followed by CallEnded."""
+    """The turn of a call has come, and has that call's number from now on. It may be used for one call after another
+    during `lease_s`, and must be followed by CallEnded.
+    """
 
+    model: int
     call: int
+    lease_s: float
 
 
 class TurnRefused(msgspec.Struct, tag=True, array_like=True):
     """No call to this model will ever go out again."""
 
+    model: int
     call: int
     reason: str
+
+
+class TurnsRecalled(msgspec.Struct, tag=True, array_like=True):
+    """Turns that were lent until now are for the calls that have them, and for no others."""
+
+    model: int
 
 
 class CacheAnswer(msgspec.Struct, tag=True, array_like=True):
@@ -125,9 +138,19 @@ class CallsBegun(msgspec.Struct, tag=True, array_like=True):
 
 
 class CallEnded(msgspec.Struct, tag=True, array_like=True):
-    call: int
+    """The turn is over."""
+
+    turn: int
     kind: str
     outcome: bytes
+
+
+class CallFollowed(msgspec.Struct, tag=True, array_like=True):
+    """The call of this turn has ended, and another, which had asked for a turn of its own, has begun with it."""
+
+    ended: CallEnded
+    call: int
+    tokens: float
 
 
 class Charged(msgspec.Struct, tag=True, array_like=True):
@@ -171,7 +194,16 @@ class RowTooLarge(msgspec.Struct, tag=True, array_like=True):
 
 
 ToSurveyWorker: TypeAlias = (
-    StartChunk | SignalWork | SetLease | SetAddresses | AckEvents | TurnGranted | TurnRefused | CacheAnswer | Ping
+    StartChunk
+    | SignalWork
+    | SetLease
+    | SetAddresses
+    | AckEvents
+    | TurnGranted
+    | TurnRefused
+    | TurnsRecalled
+    | CacheAnswer
+    | Ping
 )
 FromSurveyWorker: TypeAlias = (
     WorkerOpened
@@ -181,6 +213,7 @@ FromSurveyWorker: TypeAlias = (
     | TurnGivenUp
     | CallsBegun
     | CallEnded
+    | CallFollowed
     | Charged
     | CacheLookup
     | CacheReply
@@ -198,8 +231,8 @@ _OUTCOMES: dict[str, Any] = {
 }
 
 
-def call_ended(call: int, outcome: CallResult) -> CallEnded:
-    return CallEnded(call, type(outcome).__name__, encode(outcome))
+def call_ended(turn: int, outcome: CallResult) -> CallEnded:
+    return CallEnded(turn, type(outcome).__name__, encode(outcome))
 
 
 def outcome_of_call(ended: CallEnded) -> CallResult:

@@ -31,6 +31,8 @@ from headrace.ray_option import Ray
 from headrace.store.run_file.stored_job.embedded_files import EmbeddedFiles
 from headrace.workers.pool import WorkerPool
 
+_GATHER_S = 0.05  # turns are lent and interviews wait in each worker: messages need not hurry
+
 
 class NodesExecutor(IsolatedExecutor):
     """The executor of interviews on nodes. They get the contents of files from this process, which reads those that the
@@ -60,7 +62,7 @@ class SurveyNodes:
         self._places: dict[WorkerPlace, RayNode] = {}
         self._executor: NodesExecutor | None = None
         self.gauge = None  # of this process alone: each node keeps to a budget of its own
-        self.nodes = RayNodes(option, memory, _key_variables(job), self._joined, self._failed)
+        self.nodes = RayNodes(option, memory, _key_variables(job), self._joined, self._failed, gather_s=_GATHER_S)
 
     def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> NodesExecutor:
         self._executor = NodesExecutor(

@@ -1,7 +1,7 @@
 """A slot for a worker that conducts interviews, on the controller's side: when a worker ends, another one fills it.
 
-Covers: a worker's life, what is sent to it, and the turns and cached replies it asks for, which are given back when it
-dies. Does not cover: which interviews it gets, and what becomes of them after its death
+Covers: a worker's life, what is sent to it, and the cached replies it asks for. Does not cover: the turns it asks for
+(interviews.workers.worker_turns), which interviews it gets, and what becomes of them after its death
 (interviews.workers.assignment).
 """
 
@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from headrace.errors import ModelUnusable
 from headrace.interviews.contract import InterviewEvent, Lease
 from headrace.interviews.workers.chunk_parts import ChunkPart
 from headrace.interviews.workers.interview_wire import (
@@ -21,6 +20,7 @@ from headrace.interviews.workers.interview_wire import (
     CacheLookup,
     CacheReply,
     CallEnded,
+    CallFollowed,
     CallsBegun,
     Charged,
     ChunkTaken,
@@ -35,16 +35,16 @@ from headrace.interviews.workers.interview_wire import (
     TurnGivenUp,
     TurnGranted,
     TurnRefused,
+    TurnsRecalled,
     TurnWanted,
     WorkerOpened,
     decode_from_worker,
-    outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
 from headrace.interviews.workers.worker_place import WorkerPlace
+from headrace.interviews.workers.worker_turns import WorkerTurns
 from headrace.models.address_list import AddressList
-from headrace.models.endpoint.call_results import Go
-from headrace.models.limiter import ABANDONED, Limiter
+from headrace.models.limiter import Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.survey.record import Usage
 from headrace.workers.functions import refer_to
@@ -109,16 +109,13 @@ class WorkerSlot:
         self.place = place
         self.limit_bytes = place.limit_bytes
         self._opening = opening
-        self._limiters = limiters
         self._addresses = addresses
         self._cache = cache
         self._on_message = on_message
         self._may_read = may_read
         self._lease: Lease | None = None
         self.host: HostedExecutor[FromSurveyWorker] | None = None
-        self._turns: dict[int, tuple[Limiter, Go]] = {}
-        self._begun: set[int] = set()  # of those
-        self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
+        self._turns = WorkerTurns(limiters, self.post)
         self._silent_ticks = 0
         self.opened = asyncio.Event()
         self.is_instant = False
@@ -174,9 +171,7 @@ class WorkerSlot:
         finally:
             host.close()
             self.host = None
-            self.unanswered = len(self._begun)
-            self._begun.clear()
-            self._give_turns_back()
+            self.unanswered = self._turns.give_all_back()
             worker.kill()
             # Then its memory is free again, and may be lent to another.
             await asyncio.wait([worker.ended], timeout=_DIES_WITHIN_S)
@@ -227,7 +222,8 @@ class WorkerSlot:
         self.post(SetAddresses(model, list(self._addresses[model].urls)))
 
     def post(
-        self, message: SignalWork | SetLease | SetAddresses | TurnGranted | TurnRefused | CacheAnswer | Ping
+        self,
+        message: SignalWork | SetLease | SetAddresses | TurnGranted | TurnRefused | TurnsRecalled | CacheAnswer | Ping,
     ) -> None:
         """Send soon; nothing where there is no worker."""
         if self.host is not None:
@@ -262,17 +258,17 @@ class WorkerSlot:
             case EventsSent() | ChunkTaken() | RowTooLarge():
                 self._on_message(self, message, size_bytes)
             case TurnWanted():
-                self._waiting[message.call] = asyncio.create_task(self._have_turn(message))
+                self._turns.wanted(message)
+            case CallFollowed():
+                self._turns.followed(message)
             case CallsBegun():
-                self._begun.update(message.calls)
+                self._turns.begun(message)
             case CallEnded():
-                self._begun.discard(message.call)
-                if turn := self._turns.pop(message.call, None):
-                    turn[0].ended(turn[1], outcome_of_call(message))
+                self._turns.ended(message)
             case Charged():
                 self.charges.charge(message.ordinal, message.question, message.usage)
             case TurnGivenUp():
-                self._give_turn_back(message.call)
+                self._turns.given_up(message.call)
             case CacheLookup():
                 self.post(CacheAnswer(message.call, self._cache.get(message.key) if self._cache is not None else None))
             case CacheReply():
@@ -285,34 +281,3 @@ class WorkerSlot:
                 self.opened.set()
             case InterviewSuspected():
                 self.suspect = message.ordinal
-
-    async def _have_turn(self, wanted: TurnWanted) -> None:
-        limiter = self._limiters[wanted.model]
-        assert limiter is not None
-        try:
-            go = await limiter.turn(wanted.tokens, _never, wanted.priority)
-        except ModelUnusable as error:
-            self.post(TurnRefused(wanted.call, error.message))
-        else:
-            self._turns[wanted.call] = limiter, go
-            self.post(TurnGranted(wanted.call))
-        finally:
-            self._waiting.pop(wanted.call, None)
-
-    def _give_turn_back(self, call: int) -> None:
-        self._begun.discard(call)
-        waiting = self._waiting.pop(call, None)
-        if waiting is not None:
-            waiting.cancel()
-        elif call in self._turns:
-            limiter, go = self._turns.pop(call)
-            limiter.ended(go, ABANDONED)
-
-    def _give_turns_back(self) -> None:
-        """Give back the turns of a dead worker's calls, so that they block no other call."""
-        for call in [*self._waiting, *self._turns]:
-            self._give_turn_back(call)
-
-
-def _never() -> bool:
-    return False  # the worker itself gives up the turns of what is stopping

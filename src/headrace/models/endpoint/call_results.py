@@ -83,7 +83,11 @@ class Abandoned(msgspec.Struct, frozen=True, gc=False):
     """The call was cancelled, and says nothing about the endpoint."""
 
 
-CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable | Abandoned
+class Unused(msgspec.Struct, frozen=True, gc=False):
+    """No call was made with the turn."""
+
+
+CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable | Abandoned | Unused
 
 
 class EndpointCondition(Enum):

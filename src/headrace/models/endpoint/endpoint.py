@@ -1,8 +1,8 @@
 """One model's endpoint: whether a call may go out now, from how the earlier ones ended.
 
-    ask(now_s, tokens) ──► Go ──► (the call) ──► ended(now_s, go, outcome)
-                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, CallRefused, Unusable, Abandoned
-                       └─► Closed
+    ask(now_s, tokens) ──► Go ──► (the call) ──► ended(now_s, go, outcome) ──► go_on: Go, where its turn is used again
+                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, CallRefused, Unusable,
+                       └─► Closed                Abandoned, Unused
 
 Calm, the limits are concurrency and rates. Three incidents hold everything back, each until a probe that goes alone:
 - busy (429, 529): for as long as the service asks, else for a doubling time. It is no fault and opens no circuit.
@@ -43,6 +43,7 @@ from headrace.models.endpoint.call_results import (
     TimedOut,
     Unavailable,
     Unusable,
+    Unused,
     Wait,
 )
 from headrace.models.endpoint.concurrency import Concurrency
@@ -159,6 +160,31 @@ class Endpoint:
             return Wait(ready_s)
         return self._go(now_s, tokens, priority)
 
+    def go_on(self, now_s: float, go: Go, tokens: float) -> Go:
+        """Count a call that has begun elsewhere with the turn of one that has ended (models.turn_leases). It began
+        before an incident was known there: it belongs to it, and is no probe.
+        """
+        following = Go(now_s, tokens, go.incidents, go.priority)
+        self._count(now_s, following)
+        if self.in_flight >= self._concurrency.limit:
+            self._concurrency.was_short()  # it had waited
+        return following
+
+    @property
+    def has_room(self) -> bool:
+        return self.in_flight < self._concurrency.limit
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether more calls are in flight than would be let go now: the limit has become lower."""
+        return self.in_flight > self._concurrency.limit
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether calls are counted by the minute, or the service has said when the next one may come."""
+        rates = self._rates
+        return (rates.requests_per_minute or rates.tokens_per_minute) is not None or rates.not_before_s > -math.inf
+
     def ended(self, now_s: float, go: Go, outcome: CallResult) -> None:
         self.in_flight -= 1
         if go.priority >= _HIGH:
@@ -186,6 +212,11 @@ class Endpoint:
             case Unusable():
                 self._was_unusable(now_s, go, outcome)
             case Abandoned():
+                self._abandoned(now_s, go)
+            case Unused():
+                self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
+                self._requests.add(-1, now_s)
+                self._calls -= 1
                 self._abandoned(now_s, go)
             case _:
                 assert_never(outcome)
@@ -252,16 +283,19 @@ class Endpoint:
 
     def _go(self, now_s: float, tokens: float, priority: Priority) -> Go:
         go = Go(now_s, tokens, self._incidents, priority)
-        if priority >= _HIGH:
-            self._high_in_flight += 1
         if self._is_held:
             self._probe = go
             self._breaker.may_try(now_s)  # an open circuit becomes half-open
-        self._rates.take(tokens, now_s)
+        self._count(now_s, go)
+        return go
+
+    def _count(self, now_s: float, go: Go) -> None:
+        if go.priority >= _HIGH:
+            self._high_in_flight += 1
+        self._rates.take(go.tokens, now_s)
         self._requests.add(1, now_s)
         self._calls += 1
         self.in_flight += 1
-        return go
 
     def _held(self, now_s: float) -> Wait | Closed | None:
         """The answer during an incident; None where it is time for a probe."""
