@@ -82,7 +82,7 @@ async def endless(ctx):
 
 
 async def test_garbage_is_not_collected_for_runs_that_are_stopped_while_memory_is_not_short(tmp_path, monkeypatch):
-    """Collecting stops the whole program, for seconds where it holds many objects: a cancel was not answered in time."""
+    """Collecting stops the whole program, for seconds where it holds much: a cancel was not answered in time."""
     reclaimed = []
     monkeypatch.setattr(run_events, "reclaim_memory", lambda: reclaimed.append(1))
     async with Engine(tmp_path / "a.run", isolation="inline", memory="+400MB", grace_s=0.1) as engine:
