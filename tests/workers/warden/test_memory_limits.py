@@ -342,7 +342,7 @@ def test_a_process_that_becomes_another_program_is_not_taken_for_ended(tmp_path)
     becoming = subprocess.Popen(["sh", again])
     process = Process(becoming.pid)
     try:
-        assert all(process.read() is not None for _ in range(5_000))
+        assert all(process.read() is not None for _ in range(20_000))
     finally:
         process.close()
         becoming.kill()
