@@ -18,13 +18,19 @@ from pathlib import Path
 import pytest
 
 # One fork for each order waits for another one, which is the command and ends like any program, with all that is done
-# then. The streams are made anew: Python looks once whether they are terminals.
+# then. The streams are made anew: Python looks once whether they are terminals. What is loaded is frozen: else each
+# fork would go through all of it when it ends, and copy every page.
 _SERVER = """
-import io, json, os, runpy, signal, socket, sys
+import gc, io, json, os, runpy, signal, socket, sys
 import headrace.cli.made_files, headrace.cli.status.run_status, headrace.cli.rich_terminal, headrace.tables
 import headrace.cli.run_files, headrace.cli.file_commands, headrace.cli.job_commands, headrace.cli.demo.demo_run
 import headrace.cli.output, headrace.cli.main, headrace.cli.steering_commands, headrace.interviews.api
 import headrace.interviews.standalone, headrace.results.results, headrace.plan.study_files, rich.table, yaml
+import headrace.cli.status.engine_status, headrace.cli.arguments, headrace.plan.yaml_text
+import headrace.interviews.session, headrace.models.protocols.test_model, headrace.survey.questions.kinds
+headrace.survey.questions.kinds.kinds_by_name()  # loads them
+gc.collect()
+gc.freeze()
 serving = socket.socket(socket.AF_UNIX)
 serving.bind(sys.argv[1])
 serving.listen(64)

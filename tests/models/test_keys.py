@@ -16,6 +16,9 @@ import pytest
 
 from headrace import Model, QuestionFreeText, QuestionMultipleChoice, Results, Survey
 from headrace.errors import ListError, ModelUnusable, ProviderError
+from headrace.interviews import open_chunks
+from headrace.limits import BreakerLimits, EndpointLimits, RetryLimits
+from headrace.models import shared_limiters
 from headrace.models.keys import read_env_file
 from headrace.models.services import provider_for
 from headrace.survey.known_services import key_names
@@ -321,6 +324,10 @@ def test_a_key_that_a_service_repeats_in_any_form_is_in_nothing_that_a_run_keeps
 ):
     monkeypatch.setenv(NAME, SECRET)
     monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
+    # Calls that fail are tried again, without the usual waits.
+    soon = EndpointLimits(breaker=BreakerLimits(cool_down_s=0.01))
+    monkeypatch.setattr(shared_limiters, "endpoint_limits", lambda _: soon)
+    monkeypatch.setattr(open_chunks, "RetryLimits", functools.partial(RetryLimits, first_wait_s=0.01))
     caplog.set_level(logging.DEBUG)
 
     async def answer(call: RawCall) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from headrace.limits import RunOptions
@@ -115,6 +116,18 @@ def city(path: Path, people: int = 20, **options: Any) -> Path:
     agents = (Agent(name=f"p{i}", traits={"age": 20 + i % 50}) for i in range(people))
     cities = [Scenario(city="Oslo"), Scenario(city="Lima")]
     return write(path, job(survey("mood", "rating"), agents, cities), city_answers, **options)
+
+
+@cache
+def _city_bytes(people: int) -> bytes:
+    with TemporaryDirectory() as directory:
+        return city(Path(directory) / "city.run", people).read_bytes()
+
+
+def city_copy(path: Path, people: int = 20) -> Path:
+    """The same, written once and copied: for tests that do not care that all copies are of one run."""
+    path.write_bytes(_city_bytes(people))
+    return path
 
 
 def city_answers(ordinal: int) -> list[Any]:

@@ -151,7 +151,7 @@ def _place(value: Any) -> tuple[int, Any, Any]:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run")) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run")) as opened:
         yield opened
 
 

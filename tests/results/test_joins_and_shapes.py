@@ -32,7 +32,7 @@ def table(rows: list[tuple[Any, ...]], names: list[str]) -> Table:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run")) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run")) as opened:
         yield opened
 
 

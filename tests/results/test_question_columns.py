@@ -21,7 +21,7 @@ from tests.results import files
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run", people=4)) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run", people=4)) as opened:
         yield opened
 
 

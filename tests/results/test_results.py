@@ -19,7 +19,7 @@ from tests.results import files
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return files.city(tmp_path / "city.run")
+    return files.city_copy(tmp_path / "city.run")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.results import files
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run")) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run")) as opened:
         yield opened
 
 
@@ -233,7 +234,6 @@ INNER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("table", INNER)
 @pytest.mark.parametrize(
     "query",
     [
@@ -246,10 +246,10 @@ INNER = [
         "select mood from self where exists (select 1 from {})",
     ],
 )
-def test_nothing_but_self_can_be_read(results: Results, query: str, table: str) -> None:
-    for view in (results, results.sort_by("rating").mutate("double = rating * 2")):
+def test_nothing_but_self_can_be_read(results: Results, query: str) -> None:
+    for view, table in product((results, results.sort_by("rating").mutate("double = rating * 2")), INNER):
         with pytest.raises(InvalidInput, match=r"select \.\.\. from self"):
-            list(view.sql(query.format(table)))
+            print(table, list(view.sql(query.format(table))))  # shown where it fails
 
 
 def test_a_querys_own_tables_and_lists_in_json_may_be_read(results: Results) -> None:

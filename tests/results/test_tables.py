@@ -38,7 +38,7 @@ quick = settings(max_examples=60, deadline=None, derandomize=True)
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run")) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run")) as opened:
         yield opened
 
 

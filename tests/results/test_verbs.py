@@ -18,7 +18,7 @@ from tests.results import files
 
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
-    with Results.open(files.city(tmp_path / "city.run")) as opened:
+    with Results.open(files.city_copy(tmp_path / "city.run")) as opened:
         yield opened
 
 

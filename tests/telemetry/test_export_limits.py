@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from headrace import Model, QuestionFreeText, ScenarioList, Survey
+from headrace.telemetry import export_thread
 from headrace.telemetry.conventions import captures_content, model_attributes, request_attributes
 from headrace.telemetry.export_thread import ExportThread
+from headrace.telemetry.otel_export import OtelExport
 from tests.telemetry.collector import Collector
 
 OWN_PROVIDER = """
@@ -93,6 +95,51 @@ def test_an_export_that_fails_does_not_end_the_others(collector: Collector, capl
     thread.close(within_s=30)
     assert [span.name for span in collector.spans] == ["after"]
     assert "could not be exported" in caplog.text
+
+
+def loading_until(loaded: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine: OpenTelemetry takes until then to load."""
+
+    def load() -> OtelExport:
+        assert loaded.wait(30)
+        return OtelExport()
+
+    monkeypatch.setattr(export_thread, "OtelExport", load)
+
+
+def test_nothing_is_dropped_where_opentelemetry_takes_longer_to_load_than_the_collector_gets(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+):
+    loaded = threading.Event()
+    loading_until(loaded, monkeypatch)
+    monkeypatch.setattr(export_thread, "_SET_UP_WITHIN_S", 30.0)
+    thread = ExportThread()
+    thread.offer(lambda export: export.end(export.begin("late", 1.0, {}), 2.0))
+    later = threading.Timer(1.5, loaded.set)
+    later.start()
+    thread.close(within_s=1.0)
+    later.join()
+    assert ([span.name for span in collector.spans], thread.dropped) == (["late"], 0)
+
+
+def test_an_export_given_up_before_it_was_set_up_ends_without_waiting_for_the_collector(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    loaded, ended, done = threading.Event(), threading.Event(), list[str]()
+    loading_until(loaded, monkeypatch)
+    monkeypatch.setattr(export_thread, "_SET_UP_WITHIN_S", 0.1)
+    monkeypatch.setattr(OtelExport, "abandon", lambda _: done.append("abandoned"))
+    sent = OtelExport.close
+    monkeypatch.setattr(OtelExport, "close", lambda export: (done.append("closed"), sent(export), ended.set()))
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "none")
+    thread = ExportThread()
+    thread.offer(lambda _: None)
+    thread.close()
+    loaded.set()
+    assert ended.wait(30)
+    assert (done, thread.dropped) == (["abandoned", "closed"], 1)
+    assert "did not load within 0.1 s" in caplog.text
 
 
 def test_a_variable_that_makes_no_sense_is_told_and_fails_no_run(

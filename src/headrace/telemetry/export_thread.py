@@ -16,6 +16,8 @@ from headrace.telemetry.otel_export import OtelExport
 _MOST_WAITING = 4_096  # interviews, steps and calls
 _MOST_WAITING_BYTES = 16_000_000
 CLOSE_WITHIN_S = 3.0
+# Loading OpenTelemetry is our own work, a second of it: where that takes long, no collector is to blame.
+_SET_UP_WITHIN_S = 10.0
 _log = logging.getLogger("headrace")
 
 Work: TypeAlias = Callable[[OtelExport], None]
@@ -28,7 +30,8 @@ class ExportThread:
         self._queue: deque[tuple[Work, int, int]] = deque()  # bounded by `offer`
         self._changed = threading.Condition()
         self._waiting = self._waiting_bytes = 0
-        self._is_closing = False
+        self._is_closing = self._is_abandoned = False
+        self._set_up = threading.Event()  # or failed to
         self._export: OtelExport | None = None
         self.dropped = 0
         # A daemon: a collector that does not answer must not keep the program from ending.
@@ -54,20 +57,31 @@ class ExportThread:
         with self._changed:
             self._is_closing = True
             self._changed.notify()
-        self._thread.join(within_s)
-        if self._thread.is_alive():
-            with self._changed:
-                self.dropped += self._waiting
-                self._queue.clear()
-            if self._export is not None:
-                self._export.abandon()
-            _log.warning("telemetry: the collector did not take everything within %g s; the rest is dropped", within_s)
+        if not self._set_up.wait(_SET_UP_WITHIN_S):
+            self._abandon()
+            _log.warning("telemetry: OpenTelemetry did not load within %g s; the rest is dropped", _SET_UP_WITHIN_S)
+        else:
+            self._thread.join(within_s)
+            if self._thread.is_alive():
+                self._abandon()
+                _log.warning(
+                    "telemetry: the collector did not take everything within %g s; the rest is dropped", within_s
+                )
         if self.dropped:
             _log.warning("telemetry: %d interviews, steps or calls were not exported", self.dropped)
 
+    def _abandon(self) -> None:
+        """Drop what is left, and have the thread end without waiting for the collector."""
+        with self._changed:
+            self._is_abandoned = True
+            self.dropped += self._waiting
+            self._queue.clear()
+        if self._export is not None:
+            self._export.abandon()
+
     def _run(self) -> None:
         try:
-            export = self._export = OtelExport()
+            export = OtelExport()
         except Exception:  # noqa: BLE001 - told in the log: telemetry fails no run
             _log.warning("telemetry: nothing is exported, since it could not be set up", exc_info=True)
             with self._changed:
@@ -75,6 +89,13 @@ class ExportThread:
                 self.dropped += self._waiting
                 self._queue.clear()
             return
+        finally:
+            self._set_up.set()
+        with self._changed:
+            self._export = export
+            is_abandoned = self._is_abandoned
+        if is_abandoned:  # before there was an export to abandon
+            export.abandon()
         self._export_all(export)
         export.close()
 

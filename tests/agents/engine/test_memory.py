@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 
 import headrace
 from headrace import Engine, Priority
+from headrace.agents.engine import run_events
 from headrace.agents.engine.engine_memory import EngineSurveyMemory
-from headrace.errors import BudgetTooSmall, RunFailed
+from headrace.errors import BudgetTooSmall, RunCancelled, RunFailed
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings, TreeGauge
 from headrace.memory.governor import Pressure
@@ -72,6 +74,28 @@ async def test_a_run_that_reaches_no_step_is_cancelled_after_the_grace_period_an
     assert len(stopped_after_s) == 1
     assert stopped_after_s[0] < 5
     assert tree_bytes() - before < 40 * MB
+
+
+async def endless(ctx):
+    await ctx.step("begin", asyncio.sleep, 0)
+    await asyncio.sleep(600)
+
+
+async def test_garbage_is_not_collected_for_runs_that_are_stopped_while_memory_is_not_short(tmp_path, monkeypatch):
+    """Collecting stops the whole program, for seconds where it holds much: a cancel was not answered in time."""
+    reclaimed = []
+    monkeypatch.setattr(run_events, "reclaim_memory", lambda: reclaimed.append(1))
+    async with Engine(tmp_path / "a.run", isolation="inline", memory="+400MB", grace_s=0.1) as engine:
+        cancelled, _closed = await engine.submit(endless, key="cancelled"), await engine.submit(endless, key="closed")
+        async with asyncio.timeout(30):
+            while len(engine.status().in_slots) < 2:
+                await asyncio.sleep(0.01)
+            await cancelled.cancel()
+            with pytest.raises(RunCancelled):
+                await cancelled.result()
+        told = [event.reason for event in await engine.events() if event.what == "stopped"]
+    assert reclaimed == []
+    assert re.fullmatch(r"\d+ ms after it was told to stop; [\d.]+ [MG]B in use", told[0]), told
 
 
 async def test_heartbeats_are_skipped_above_seventy_percent_and_say_so(tmp_path):

@@ -288,8 +288,10 @@ def test_an_address_gets_little_more_than_its_share_however_many_prompts_begin_a
     job = survey.by(people, ScenarioList.from_list("n", range(800)), model)
     results = job.run(tmp_path / "a.run", concurrency=24, workers=workers)
     assert_each_once_of(results, servers, 800)
-    # A quarter more than 24 / 3, and the one that is added; or two more, in each of two processes, of its own calls.
-    assert max(at_once.values()) <= (11 if workers == 0 else 15)
+    # In one process: a quarter more than 24 / 3, and the one that is added. Each of two sees its own calls only: one
+    # may have all 24 in flight, 10 of them here, and while those last, the other has the 14 that the rest left, 7 of
+    # them here. That is as far as it goes: the first adds none here while it has 10.
+    assert max(at_once.values()) <= (11 if workers == 0 else 10 + 7)
     assert max(server.calls for server in servers) < 0.7 * 800
 
 

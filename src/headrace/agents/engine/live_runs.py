@@ -53,6 +53,7 @@ class LiveRun:
     is_starting: bool = False
     stop: Signal | None = None
     stop_sent_s: float = 0.0
+    is_stopped_for_memory: bool = False
     stop_reason: str = ""  # in words, where it may become the run's error
     is_given_up: bool = False  # stopped for good: cancelled, or out of time
     first_death: str = ""  # how it ran out of memory before its second try

@@ -46,6 +46,7 @@ _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
 _AT_ONCE = (StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _FOR_GOOD = (StopReason.CANCELLED, StopReason.TIMED_OUT)
+_NOT_FOR_MEMORY = (*_FOR_GOOD, StopReason.CLOSING)
 _CUTS_EFFECTS = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
 _LONGEST_RETRY_S = 60.0
 
@@ -68,6 +69,7 @@ class RunCommands:
         if command.deaths and run.ended is not None and not run.first_death:
             run.first_death = run.ended.reason or run.stop_reason
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
+        run.is_stopped_for_memory = False
         run.host = command.host
         run.stop_reason, run.is_given_up = "", False
         self._measure_alone(run)
@@ -140,6 +142,7 @@ class RunCommands:
         self._record_stop(command, run)
         run.stop = Signal.PREEMPT if isinstance(command, PreemptRun) else Signal.KILL
         run.stop_sent_s = time.monotonic()
+        run.is_stopped_for_memory |= _is_for_memory(command)  # or was before, and this one only hurries it
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
         run.is_given_up = command.why in _FOR_GOOD
         self._requests.stop(run)
@@ -329,6 +332,11 @@ def _add_step(work: AgentRun, step: StoredStep) -> None:
         work.marks[step.name] = step.mark
     if step.has_side_effect:
         work.effects.append(step.name)
+
+
+def _is_for_memory(command: PreemptRun | KillRun) -> bool:
+    lacks_slot = command.for_whom is not None and command.for_whom.lacks_slot
+    return command.why not in _NOT_FOR_MEMORY and not (command.why is StopReason.MAKES_ROOM and lacks_slot)
 
 
 def _stop_reason(command: PreemptRun | KillRun, timeout_s: float | None) -> str:

@@ -205,22 +205,23 @@ class RunEvents:
         elif event.cause is ExitCause.PREEMPTED and event.reason:
             self._log.record("put off", event.reason, run=run.id)
         if event.cause in (ExitCause.PREEMPTED, ExitCause.LOST) and run.stop is not None:
-            self._reclaim(run)
+            self._record_stopped(run)
         report_exit(self._parts, run, event.cause)
 
-    def _reclaim(self, run: LiveRun) -> None:
-        """Return the stopped run's memory before the next reading: all large blocks, and of small objects what Python
-        gives back.
+    def _record_stopped(self, run: LiveRun) -> None:
+        """Note how long a run took to stop. Where it was stopped for its memory, return that before the next reading:
+        all large blocks, and of small objects what Python gives back.
         """
         gauge = self._parts.gauge
-        before = gauge.read()
-        reclaim_memory()
-        used = gauge.read()
+        used, freed = gauge.read(), ""
+        # Not for every stop: collecting garbage stops the whole program, for seconds where that holds many objects.
+        if run.is_stopped_for_memory:
+            before = used
+            reclaim_memory()
+            used = gauge.read()
+            freed = f" {format_bytes(max(0, before - used))} given back after that,"
         took_ms = (time.monotonic() - run.stop_sent_s) * 1000
-        freed = format_bytes(max(0, before - used))
-        words = (
-            f"{took_ms:.0f} ms after it was told to stop; {freed} given back after that, {format_bytes(used)} in use"
-        )
+        words = f"{took_ms:.0f} ms after it was told to stop;{freed} {format_bytes(used)} in use"
         self._log.record("stopped", words, run=run.id)
 
     # Children.

@@ -87,9 +87,10 @@ class EngineAnswers:
         run, requests = request.run, self._requests
         match request:
             case CancelRunRequest():
-                row = await requests.row(run)
-                if row.state.is_final:
-                    raise HeadraceError(f"The run {row.name} has ended already: it is {row.state.value}.")
+                if run not in self._parts.runs.by_id:  # one that is has not ended: no need to wait for the disk
+                    row = await requests.row(run)
+                    if row.state.is_final:
+                        raise HeadraceError(f"The run {row.name} has ended already: it is {row.state.value}.")
                 self._record(run, "cancelled")
                 await requests.cancel(run)
             case RetryRunRequest():
