@@ -149,6 +149,7 @@ async def test_a_program_ends_with_its_node(tmp_path):
         await until(lambda: _is_running(mark))
         NodesHere.latest.lose()
         await until(lambda: not _is_running(mark))
+        assert "node lost" in await what_happened(engine)
         await run.cancel()
 
 

@@ -203,21 +203,22 @@ def status_of(
         layers=layers,
         stuck=stuck,
         endpoints=tuple(endpoints),
-        surveys=tuple(
-            SurveyStatus(
-                path=Path(row.path),
-                state=row.state.value,
-                priority=row.priority.name,
-                done=row.done,
-                total=row.total,
-                error=row.error,
-            )
-            for row in surveys
-        ),
+        surveys=tuple(map(_survey, surveys)),
         waiting_for=_waiting_for(snapshot.first_in_line),
         slots=sum(host.slots for host in snapshot.hosts),
         in_slots=tuple(_in_slot(shown, runs) for shown in snapshot.running),
         nodes=tuple(nodes[:_MOST_NODES]),
+    )
+
+
+def _survey(row: SurveyRow) -> SurveyStatus:
+    return SurveyStatus(
+        path=Path(row.path),
+        state=row.state.value,
+        priority=row.priority.name,
+        done=row.done,
+        total=row.total,
+        error=row.error,
     )
 
 

@@ -1,6 +1,6 @@
 """The nodes of a cluster for one engine: on each a pool of workers, and the memory that is lent to agent runs there.
 
-    RayNodes ── joined, reading, lost ──► EngineNodes ──► AgentHost for each ──► whoever listens: the engine's loop
+    RayNodes ── joined, reading, lost ──► EngineNodes ──► AgentHost for each ──► NodeListener: the engine's loop
 
 Does not cover: nodes themselves (cluster.ray_nodes), what their changes mean for runs (agents.nodes.cluster_hosts), or
 what runs in workers (agents.workers.agent_executor).
@@ -80,7 +80,7 @@ class AgentNode:
 
 
 class NodeListener(Protocol):
-    """Whoever runs work on the nodes."""
+    """Hears of changes of the nodes, on the engine's loop (agents.nodes.cluster_hosts)."""
 
     def joined(self, node: AgentNode) -> None: ...
 
