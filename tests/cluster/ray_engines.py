@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.real_cluster import RealCluster, hosts_of, left_on
-from tests.trouble.children import Child, until
+from tests.trouble.children import ROOT, Child, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="clusters of several nodes on one machine: Linux only")
 
@@ -78,3 +79,65 @@ def test_a_killed_node_and_a_new_one(cluster: RealCluster, tmp_path: Path):
         cluster.kill(0)
         cluster.add()
         check(child.ended(within_s=PATIENCE_S)[-1], tmp_path, most_again=SLOTS)
+
+
+def run_program(code: str, cluster: RealCluster, directory: Path) -> subprocess.CompletedProcess[str]:
+    (directory / "program.py").write_text(code)
+    return subprocess.run(
+        [sys.executable, "program.py", cluster.address],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from headrace import Engine, Ray
+
+async def agent(ctx):
+    return [Path("note.txt").read_text(), str(Path.cwd())]
+
+async def main():
+    ray = Ray(sys.argv[1], slots_per_node=1, runtime_env={"working_dir": "."})
+    async with Engine("a.run", executor=ray, memory="+300MB") as engine:
+        print(*await (await engine.submit(agent)).result())
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+TWO_ENGINES = """
+import asyncio, sys
+from headrace import Engine, Ray
+from tests.trouble.programs.engine_on_ray import walk
+
+async def main():
+    ray = Ray(sys.argv[1], slots_per_node=1)
+    async with Engine("b.run", executor=ray, memory="+300MB") as second:
+        async with Engine("a.run", executor=ray, memory="+300MB") as first:
+            going_on = await second.submit(walk, "log", 1, 40)
+            print(await (await first.submit(walk, "log", 2, 2)).result())
+        print(await going_on.result(), [event.what for event in await second.events()].count("node lost"))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_an_engine_that_closes_leaves_another_of_its_program_alone(cluster: RealCluster, tmp_path: Path):
+    ran = run_program(TWO_ENGINES, cluster, tmp_path)
+    assert ran.stdout.split() == ["11", "11", "0"], ran.stderr
+
+
+def test_ray_brings_the_program_and_its_files_to_the_nodes(cluster: RealCluster, tmp_path: Path):
+    (tmp_path / "note.txt").write_text("brought")
+    ran = run_program(PROGRAM, cluster, tmp_path)
+    word, _, where = ran.stdout.strip().partition(" ")
+    assert word == "brought", ran.stderr
+    assert where != str(tmp_path)

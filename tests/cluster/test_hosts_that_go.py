@@ -1,6 +1,8 @@
 """Hosts that join and are lost while interviews are conducted on them, without Ray: none is lost, stuck or given up."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -60,6 +62,32 @@ async def test_interviews_outlive_any_number_of_hosts():
     assert sorted(row.ordinal for row in controller.rows) == list(range(INTERVIEWS))
     assert controller.ended == {1: ExitCause.DONE}
     assert controller.failures == []
+
+
+async def test_a_warden_that_dies_once_as_it_starts_costs_its_host_a_moment(monkeypatch):
+    start, started = NodeHost._start_warden, []
+
+    async def killed_once(host, message):
+        await start(host, message)
+        started.append(host)
+        if len(started) == 1:
+            os.kill(host._warden._process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(NodeHost, "_start_warden", killed_once)
+    host = Host()
+    executor = IsolatedExecutor([host.place], [{}], on_unusable=lambda place, reason: None)
+    await executor.open(spec_for(MODEL))
+    executor.lease(Lease(interviews=INTERVIEWS, buffer_bytes=1_000_000))
+    controller = Controller(executor)
+    starting = asyncio.create_task(executor.start(chunk(1, 0, 10)))
+    try:
+        await controller.read_until(lambda: 1 in controller.ended)
+        await starting
+    finally:
+        await executor.close()
+        await host.close()
+    assert sorted(row.ordinal for row in controller.rows) == list(range(10))
+    assert len(started) > 1
 
 
 async def test_a_run_without_a_host_waits_for_the_next():

@@ -107,8 +107,10 @@ def _cluster(written: str | None) -> Ray | None:
     """The cluster that --on names: `ray` is the one of this host."""
     if written is None:
         return None
-    if written != "ray" and not written.startswith("ray://"):
-        raise OptionError(f"--on {written} names no cluster.", fix="Write --on ray, or --on ray://host:10001.")
+    host, _, port = written.rpartition(":")
+    if written != "ray" and not (host and port.isdecimal()):
+        fix = "Write --on ray, --on host:6379, or --on ray://host:10001."
+        raise OptionError(f"--on {written} names no cluster.", fix=fix)
     from headrace.ray_option import Ray
 
     return Ray("auto" if written == "ray" else written)

@@ -113,7 +113,9 @@ class RunFlags:
     ] = None
     on: Annotated[
         str | None,
-        typer.Option(metavar="CLUSTER", help="Run on a Ray cluster: ray is this host's, or give its address."),
+        typer.Option(
+            metavar="CLUSTER", help="Run on a Ray cluster: ray is this host's, host:6379 or ray://host:10001 another."
+        ),
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")] = None
     sample: Annotated[

@@ -33,6 +33,7 @@ from headrace.cluster.tunnel_wire import (
     EndWarden,
     FilePiece,
     FileRefused,
+    IncomingMessages,
     LinkClosed,
     LinkData,
     LinkTaken,
@@ -65,6 +66,7 @@ class NodeHost:
 
     def __init__(self) -> None:
         self._outgoing = OutgoingMessages()
+        self._incoming = IncomingMessages[ToNode](decode_to_node)
         self._links: dict[int, SocketLink] = {}
         self._programs: dict[int, NodeProgram] = {}
         self._memory = NodeMemory(memory_limits(None))
@@ -104,7 +106,7 @@ class NodeHost:
         self._heard_at = time.monotonic()
         if self._watch is None:
             self._watch = asyncio.create_task(self._end_with_controller())
-        for message in decode_to_node(payload):
+        for message in self._incoming.messages(payload):
             await self._obey(message)
 
     async def collect(self) -> bytes:
@@ -131,7 +133,7 @@ class NodeHost:
                 if link := self._links.get(message.link) or self._programs.get(message.link):
                     link.credit(message.size_bytes)
             case LinkClosed():
-                if link := self._links.pop(message.link, None):
+                if link := self._links.pop(message.link, None) or self._programs.pop(message.link, None):
                     link.close()
             case FilePiece() | FileRefused():
                 if self._files is not None:
@@ -168,7 +170,8 @@ class NodeHost:
         try:
             warden.spawn(order, self._program(order.worker).begin(order))
         except InvalidInput as error:
-            self._take_report(Death(order.worker, DeathKind.LOST, reason=f"{error.message} {error.fix}".strip()))
+            reason = f"{error.message.rstrip('.')} on {socket.gethostname()}. {error.fix}".strip()
+            self._take_report(Death(order.worker, DeathKind.LOST, reason=reason))
 
     def _program(self, number: int) -> NodeProgram:
         if number not in self._programs:

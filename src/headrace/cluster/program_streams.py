@@ -66,16 +66,28 @@ class _StreamSender:
 
 
 class RemoteStreams:
-    """The controller's end. `streams` are descriptors of files, which the caller may close: these are copies."""
+    """The controller's end. `streams` are descriptors of files, which the caller may close: these are copies. `begin`
+    is called with the order when all of the input is sent: it may be changed until then.
+    """
 
-    def __init__(self, link: int, streams: Sequence[int], post: Post, on_input_sent: Callable[[], None]) -> None:
+    def __init__(
+        self, order: SpawnProgram, streams: Sequence[int], post: Post, begin: Callable[[SpawnProgram], None]
+    ) -> None:
+        link = order.worker
+        self.order = order
+        self.has_begun = False
+        self._begin = begin
         self._descriptors = [os.dup(descriptor) for descriptor in streams]
         self._failure = ""
         self._taken = TakenCount(link, post)
         given = self._descriptors[StandardStream.INPUT]
         os.lseek(given, 0, os.SEEK_SET)
         files = [(StandardStream.INPUT, given, os.fstat(given).st_size)]
-        self._sender = _StreamSender(link, files, post, on_input_sent)
+        self._sender = _StreamSender(link, files, post, self._input_sent)
+
+    def _input_sent(self) -> None:
+        self.has_begun = True
+        self._begin(self.order)
 
     def send_input(self) -> None:
         self._sender.send()
@@ -108,15 +120,21 @@ class NodeProgram:
     def __init__(self, link: int, post: Post) -> None:
         self._link = link
         self._post = post
-        self._files = [cast("IO[bytes]", TemporaryFile(buffering=0)) for _ in StandardStream]  # noqa: SIM115 - see `close`
+        self._files: list[IO[bytes]] = []
         self._taken = TakenCount(link, post)
         self._sender: _StreamSender | None = None
         self._most_output_bytes = 0
         self._failure = ""
+        try:
+            for _ in StandardStream:
+                self._files.append(cast("IO[bytes]", TemporaryFile(buffering=0)))  # noqa: SIM115 - see `close`
+        except OSError as error:
+            self._failure = f"its streams cannot be kept on the node: {error.strerror}"
 
     def arrived(self, message: StreamData) -> None:
         try:
-            _write_all(self._files[StandardStream.INPUT].fileno(), message.data)
+            if not self._failure:
+                _write_all(self._files[StandardStream.INPUT].fileno(), message.data)
         except OSError as error:  # a full disk, for one: that costs this program
             self._failure = f"its input cannot be kept on the node: {error.strerror}"
         self._taken.count(len(message.data))
@@ -135,6 +153,9 @@ class NodeProgram:
 
     def ended(self, death: Death, report: Callable[[Death], None]) -> None:
         """Send what the program wrote, and then the news of its end."""
+        if self._failure:
+            report(death)
+            return
         output, errors = self._files[StandardStream.OUTPUT], self._files[StandardStream.ERRORS]
         errors_bytes = errors.seek(0, os.SEEK_END)
         errors.seek(max(0, errors_bytes - ERROR_TAIL_BYTES))

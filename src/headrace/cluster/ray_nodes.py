@@ -16,6 +16,7 @@ import asyncio
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -55,6 +56,13 @@ _START_ONE = Spelled(
 )
 
 
+_CLIENT_PORT = (
+    "An address with ray:// is the head's client port, 10001, which is open where `ray[client]` was installed there"
+    " before `ray start --head`."
+)
+_OWN_INIT = "In a program that calls ray.init itself, give runtime_env= to that call, and leave it out of Ray(...)."
+
+
 class NodeRefusal(NamedTuple):
     """Why a node takes no part, and what to do about it."""
 
@@ -77,10 +85,10 @@ class RayNode:
         return f"{self.hello.host} ({self.id[:8]})"
 
     async def deliver(self, payload: bytes) -> None:
-        await _called(self._actor.deliver, payload)
+        await _answered(self._actor.deliver, payload)
 
     async def collect(self) -> bytes:
-        return await _called(self._actor.collect)
+        return await _answered(self._actor.collect)
 
     async def end(self) -> None:
         """Have everything on the node ended, and the actor."""
@@ -188,6 +196,8 @@ class RayNodes:
             except HeadraceError as error:
                 self._on_failed(error)
                 return
+            except Exception as error:  # noqa: BLE001 - whatever Ray says while its head is away
+                _log.debug("The nodes of the Ray cluster could not be listed: %s", _first_line(error))
 
     async def _look(self) -> None:
         assert self._connection is not None
@@ -212,7 +222,11 @@ class RayNodes:
         assert self._connection is not None
         if rest_s := self._rests.get(id):
             await asyncio.sleep(rest_s)
-        actor = self._connection.actor(id)
+        try:
+            actor = self._connection.actor(id)
+        except Exception as error:  # noqa: BLE001 - whatever Ray says of its own options
+            self._refuse(id, id[:8], NodeRefusal(f"Ray refuses to start an actor: {_first_line(error)}", _OWN_INIT))
+            return
         try:
             answer = await asyncio.wait_for(_called(actor.hello, self._memory, self._read_every_s), _HELLO_WITHIN_S)
             if former := self._former_wardens.pop(id, None):
@@ -268,18 +282,52 @@ class RayNodes:
         self._rests[id] = min(_LONGEST_REST_S, self._rests.get(id, _FIRST_REST_S / 2) * 2)
 
 
+class _Users:
+    """Who of this process uses the connection to the cluster: the last one closes it, where we have made it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._is_ours = False
+        self._address: str | None = None
+
+    def join(self, ray: Any, option: Ray) -> bool:
+        """Connect where nobody has; whether the connection is the program's own."""
+        with self._lock:
+            if not self._count:
+                self._is_ours, self._address = not ray.is_initialized(), option.address
+                if self._is_ours:
+                    _connect(ray, option.address, option.runtime_env)
+            elif self._is_ours and option.address != self._address:
+                raise HeadraceError(
+                    f"This process is connected to the Ray cluster {_where(self._address)} already, for another job or"
+                    " engine, and Ray allows one cluster in a process.",
+                    fix="Use the same cluster, or another process.",
+                )
+            self._count += 1
+            return not self._is_ours
+
+    def leave(self, ray: Any) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count and self._is_ours:
+                ray.shutdown()
+
+
+_users = _Users()
+
+
 class _Connection:
     """This process's connection to the cluster: the program's own where it has one."""
 
     def __init__(self, option: Ray) -> None:
-        ray = _ray()
-        self._runtime_env = option.runtime_env
-        self._is_ours = not ray.is_initialized()
-        if self._is_ours:
-            _connect(ray, option.address)
+        # Directories that Ray is to bring are for the connection; one that the program has made takes none any more.
+        self._runtime_env = option.runtime_env if _users.join(_ray(), option) else None
 
     def nodes(self) -> dict[str, int]:
         """The CPUs of each node that is alive and has any."""
+        if not _ray().is_initialized():  # asked now, Ray would connect again, to whichever cluster is the latest
+            raise HeadraceError("The program has closed its connection to the Ray cluster.", fix="Run it again.")
         found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in _ray().nodes() if node["Alive"]}
         return {name: cpus for name, cpus in found.items() if cpus > 0}
 
@@ -293,12 +341,13 @@ class _Connection:
         return remote.options(scheduling_strategy=strategy, **options).remote()
 
     def close(self) -> None:
-        if self._is_ours:
-            _ray().shutdown()
+        _users.leave(_ray())
 
 
-def _connect(ray: Any, address: str | None) -> None:
+def _connect(ray: Any, address: str | None, runtime_env: dict[str, Any] | None = None) -> None:
     options: dict[str, Any] = {} if address is not None else {"include_dashboard": False}
+    if runtime_env:
+        options["runtime_env"] = runtime_env
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
     if address is not None and address.startswith("ray://") and find_spec("grpc") is None:
         raise MissingExtra("ray[client]")
@@ -307,7 +356,8 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = _first_line(error).rstrip(".")
-        raise HeadraceError(f"No Ray cluster can be reached {_where(address)}: {reason}.", fix=_START_ONE) from error
+        fix = _CLIENT_PORT if address is not None and address.startswith("ray://") else _START_ONE
+        raise HeadraceError(f"No Ray cluster can be reached {_where(address)}: {reason}.", fix=fix) from error
 
 
 def _where(address: str | None) -> str:
@@ -339,9 +389,18 @@ async def _called(method: Any, *arguments: Any) -> Any:
     return await asyncio.wrap_future(method.remote(*arguments).future())
 
 
+async def _answered(method: Any, *arguments: Any) -> Any:
+    """The same, where an error is the end of the node: Ray's own words for that speak of what is not so here."""
+    try:
+        return await _called(method, *arguments)
+    except Exception as error:
+        raise ConnectionError(f"its actor or its raylet has died ({type(error).__name__})") from error
+
+
 def _kill(actor: ActorHandle[NodeHost]) -> None:
     with suppress(Exception):  # it may be gone, and so may the cluster
-        _ray().kill(actor)
+        if _ray().is_initialized():
+            _ray().kill(actor)
 
 
 def _refusal(hello: NodeHello) -> NodeRefusal | None:

@@ -33,6 +33,8 @@ from headrace.cluster.tunnel_wire import (
     EndWarden,
     FileLeft,
     FileWanted,
+    FromNode,
+    IncomingMessages,
     LinkClosed,
     LinkData,
     LinkTaken,
@@ -46,7 +48,17 @@ from headrace.cluster.tunnel_wire import (
     decode_from_node,
 )
 from headrace.workers.local_warden import Connect, OnEnd, OnMessage, WardenLost
-from headrace.workers.wire import Death, ForkWorker, FromWarden, KillWorker, SetLimit, Setup, SpawnProgram
+from headrace.workers.wire import (
+    Death,
+    DeathKind,
+    ForkWorker,
+    FromWarden,
+    KillWorker,
+    LimitSet,
+    SetLimit,
+    Setup,
+    SpawnProgram,
+)
 
 SILENT_S = 15.0
 _TICK_S = 1.0
@@ -100,6 +112,7 @@ class RemoteWarden:
         self._on_lost = on_lost
         self._silent_ticks = math.ceil(silent_s / _TICK_S)
         self._outgoing = OutgoingMessages()
+        self._incoming = IncomingMessages[FromNode](decode_from_node)
         self._files = FileSender(self._outgoing.post, turns or BlockTurns())
         self._channels: dict[int, RemoteChannel] = {}
         self._programs: dict[int, RemoteStreams] = {}
@@ -137,8 +150,24 @@ class RemoteWarden:
         self.on_started()
 
     def order(self, order: SetLimit | KillWorker) -> None:
-        if self.is_open:
+        if not self.is_open:
+            return
+        program = self._programs.get(order.worker)
+        if program is None or program.has_begun:
             self._outgoing.post(WardenOrder(order))
+        else:  # its warden does not know it yet, and would ignore the order
+            asyncio.get_running_loop().call_soon(self._take_report, self._obeyed_early(program, order))
+
+    def _obeyed_early(self, program: RemoteStreams, order: SetLimit | KillWorker) -> FromWarden:
+        """Do to a program whose input is still on its way what its warden would do to it later."""
+        if isinstance(order, SetLimit):
+            program.order.limit_bytes = order.limit_bytes
+            return LimitSet(order.worker, order.limit_bytes)
+        self._programs.pop(order.worker).close()
+        self._outgoing.post(LinkClosed(order.worker))
+        if order.reason:
+            return Death(order.worker, order.kind, reason=order.reason)
+        return Death(order.worker, DeathKind.SIGNALLED, signal=order.signal)
 
     def fork(self, order: ForkWorker) -> Connect:
         if not self.is_open:
@@ -147,9 +176,10 @@ class RemoteWarden:
         return partial(self._connect, order.worker)
 
     def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> None:
-        begin = partial(self._outgoing.post, WardenOrder(order))
-        self._programs[order.worker] = RemoteStreams(order.worker, streams, self._outgoing.post, begin)
-        self._programs[order.worker].send_input()
+        post = self._outgoing.post
+        program = RemoteStreams(order, streams, post, begin=lambda order: post(WardenOrder(order)))
+        self._programs[order.worker] = program
+        program.send_input()
 
     def end_orphans(self, pids: Iterable[int]) -> None:
         pass  # the node's host has done so
@@ -225,7 +255,7 @@ class RemoteWarden:
 
     def _take(self, payload: bytes) -> None:
         try:
-            messages = decode_from_node(payload)
+            messages = list(self._incoming.messages(payload))
         except msgspec.DecodeError as error:
             self.lose(f"it sent what makes no sense: {error}")
             return

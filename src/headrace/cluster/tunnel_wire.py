@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -112,6 +113,13 @@ class FileLeft(msgspec.Struct, tag=True, array_like=True):
     number: int
 
 
+class MessagePiece(msgspec.Struct, tag=True, array_like=True):
+    """A part of another message, encoded, that is too large for one payload: an order with long arguments, for one."""
+
+    data: bytes
+    is_last: bool
+
+
 class NodeReading(msgspec.Struct, tag=True, array_like=True):
     """What the node's host, its warden, workers and programs use together; `held_bytes` of that is not theirs but the
     host's and the warden's. `budget_bytes` is the given budget, or what the node has left, whichever is less.
@@ -128,8 +136,8 @@ Links: TypeAlias = LinkData | LinkTaken | LinkClosed | StreamData
 ToNode: TypeAlias = StartWarden | WardenOrder | EndWarden | Links | ToFiles
 FromNode: TypeAlias = WardenReport | WardenGone | Links | FromFiles | NodeReading
 
-decode_to_node = msgspec.msgpack.Decoder(list[ToNode]).decode
-decode_from_node = msgspec.msgpack.Decoder(list[FromNode]).decode
+decode_to_node = msgspec.msgpack.Decoder(list[ToNode | MessagePiece]).decode
+decode_from_node = msgspec.msgpack.Decoder(list[FromNode | MessagePiece]).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -148,15 +156,50 @@ class NodeHello(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
+Message = TypeVar("Message")
+_MAY_BE_LARGE = StartWarden, WardenOrder, WardenReport, WardenGone, FileRefused
+_HAS_DATA = LinkData, StreamData, FilePiece, MessagePiece
+
+
+def _size_bytes(message: ToNode | FromNode | MessagePiece) -> int:
+    """What the message takes of a payload, about."""
+    if isinstance(message, _HAS_DATA):
+        return _MESSAGE_BYTES + len(message.data)
+    return len(_encode(message)) if isinstance(message, _MAY_BE_LARGE) else _MESSAGE_BYTES
+
+
+class IncomingMessages(Generic[Message]):
+    """Puts messages together again that came in pieces. `decode` reads a payload's messages."""
+
+    def __init__(self, decode: Callable[[bytes], list[Message | MessagePiece]]) -> None:
+        self._decode = decode
+        self._pieces = bytearray()
+
+    def messages(self, payload: bytes) -> Iterator[Message]:
+        for message in self._decode(payload):
+            if not isinstance(message, MessagePiece):
+                yield message
+                continue
+            self._pieces += message.data
+            if message.is_last:
+                whole, self._pieces = bytes(self._pieces), bytearray()
+                yield from self.messages(whole)
+
+
 class OutgoingMessages:
     """Messages that wait for the next payload: whatever was posted while the last one was on its way."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ToNode | FromNode] = deque()  # bounded by each link's credit, each file's block
+        # Bounded by each link's credit, and each file's block.
+        self._waiting: deque[ToNode | FromNode | MessagePiece] = deque()
         self._posted = asyncio.Event()
 
     def post(self, message: ToNode | FromNode) -> None:
-        self._waiting.append(message)
+        if isinstance(message, _MAY_BE_LARGE) and len(encoded := _encode([message])) > PIECE_BYTES:
+            pieces = [encoded[at : at + PIECE_BYTES] for at in range(0, len(encoded), PIECE_BYTES)]
+            self._waiting += [MessagePiece(piece, piece is pieces[-1]) for piece in pieces]
+        else:
+            self._waiting.append(message)
         self._posted.set()
 
     async def wait(self, patience_s: float | None = None) -> bool:
@@ -172,12 +215,11 @@ class OutgoingMessages:
 
     def payload(self) -> bytes:
         """The next messages, encoded."""
-        messages: list[ToNode | FromNode] = []
+        messages: list[ToNode | FromNode | MessagePiece] = []
         size_bytes = 0
         while self._waiting:
             message = self._waiting[0]
-            has_data = isinstance(message, LinkData | StreamData | FilePiece)
-            size_bytes += _MESSAGE_BYTES + (len(message.data) if has_data else 0)
+            size_bytes += _size_bytes(message)
             if messages and size_bytes > _PAYLOAD_BYTES:
                 break
             messages.append(self._waiting.popleft())

@@ -65,6 +65,8 @@ class CommandResult:
                 ended = f"was killed by {signal_name(self.signal)}"
             case DeathKind.OUT_OF_MEMORY:
                 ended = f"used {self.peak_bytes:,} bytes of the {self.limit_bytes:,} it may"
+            case DeathKind.LOST:
+                ended = f"did not run to its end: {self._reason.rstrip('.')}"
             case _:
                 ended = f"was ended: {self._reason}"
         return f"{ended}; it said: {self.error_tail.strip()}" if self.error_tail.strip() else ended

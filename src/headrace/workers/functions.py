@@ -26,6 +26,10 @@ from headrace.workers.wire import FunctionReference
 SCRIPT_NAME = "__mp_main__"  # what multiprocessing calls it: guards and pickles written for that work here too
 
 
+class NotOnThisHost(InvalidInput):
+    """The file of a function is on the controller's host, and not here."""
+
+
 def refer_to(function: Callable[..., Any]) -> FunctionReference:
     """The reference that `find_function` understands in a worker; refused where it would not."""
     module = sys.modules.get(getattr(function, "__module__", None) or "")
@@ -133,7 +137,7 @@ def _on_this_host(file: Path) -> Path:
     for found in (file, Path.cwd() / file.name):
         if found.is_file():
             return found
-    raise InvalidInput(
+    raise NotOnThisHost(
         f"{file} is not on {socket.gethostname()}, where a worker needs it.",
         fix="Put the function into a module that is installed there, or have Ray bring the program: run it in its own"
         ' directory, with Ray(..., runtime_env={"working_dir": "."}).',

@@ -45,6 +45,18 @@ async def copying(ctx):
     return [end.code, len(end.output), set(end.output) == {"x"}, end.errors]
 
 
+async def beginning_late(ctx, log, timeout_s):
+    """Its input is many times what may be on its way."""
+    end = await ctx.command(
+        ["sh", "-c", f"echo begun >> {log}; sleep 30"], input=b"x" * 15_000_000, timeout_s=timeout_s
+    )
+    return end.code
+
+
+async def with_long_arguments(ctx, size):
+    return len((await ctx.command(["sh", "-c", "echo $#", "x", *["y" * 100_000] * size])).output)
+
+
 async def running(ctx, *argv):
     end = await ctx.command(list(argv))
     return [end.code, end.signal, end.output]

@@ -1,8 +1,11 @@
 """Engines whose agent runs are on nodes: a lost node costs a step, and everything else is as on one machine."""
 
 import asyncio
+import errno
+import importlib.util
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,9 +14,10 @@ import pytest
 from headrace import Engine, Model, QuestionFreeText, Ray, Survey
 from headrace.errors import HeadraceError, OptionError, RunFailed, RunUndecided
 from headrace.limits import MemoryLimits
+from headrace.workers.functions import refer_to
 from tests.agents.engine import waiting_functions
 from tests.agents.nodes import node_functions as functions
-from tests.cluster.nodes_here import NodesHere
+from tests.cluster.nodes_here import HostHere, NodesHere
 
 pytestmark = pytest.mark.usefixtures("small_warden")
 
@@ -142,6 +146,52 @@ async def test_a_program_that_cannot_run_on_a_node_says_why(tmp_path, function, 
             await result_of(run)
 
 
+async def test_a_program_that_is_stopped_before_its_input_has_arrived_never_begins(tmp_path):
+    log = tmp_path / "log"
+    async with engine_on(tmp_path / "a.run", nodes=1, slots=2) as engine:
+        run = await engine.submit(functions.beginning_late, str(log), 0.01)
+        with pytest.raises(RunFailed, match="it took longer than"):
+            await result_of(run)
+        cancelled = await engine.submit(functions.beginning_late, str(log), None)
+        await until(lambda: engine.status().awaiting == 1)
+        await cancelled.cancel()
+        assert await result_of(await engine.submit(functions.running, "sh", "-c", "exit 4")) == [4, None, ""]
+        await asyncio.sleep(0.5)
+    assert functions.lines(log) == []
+
+
+async def test_no_payload_is_larger_than_what_ray_takes_beside_its_object_store(tmp_path, monkeypatch):
+    sizes = []
+    deliver = HostHere.deliver
+
+    async def noted(host, payload):
+        sizes.append(len(payload))
+        await deliver(host, payload)
+
+    monkeypatch.setattr(HostHere, "deliver", noted)
+    async with engine_on(tmp_path / "a.run", nodes=1, slots=4) as engine:
+        runs = [await engine.submit(functions.with_long_arguments, size) for size in (0, 1, 12, 15)]
+        assert [await result_of(run) for run in runs] == [len("0\n"), len("1\n"), len("12\n"), len("15\n")]
+    assert sum(sizes) > 2_800_000
+    assert max(sizes) < 100_000
+
+
+async def test_a_program_whose_streams_have_no_room_on_the_node_costs_its_own_run(tmp_path, monkeypatch):
+    def full(**_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log, gate = tmp_path / "log", tmp_path / "gate"
+    async with engine_on(tmp_path / "a.run", nodes=1, slots=2) as engine:
+        other = await engine.submit(functions.held, str(log), str(gate))
+        await until(lambda: "held" in functions.lines(log))
+        monkeypatch.setattr("headrace.cluster.program_streams.TemporaryFile", full)
+        with pytest.raises(RunFailed, match="streams cannot be kept on the node: No space left"):
+            await result_of(await engine.submit(functions.running, "true"))
+        gate.touch()
+        assert await result_of(other) == "after"
+        assert "node lost" not in await what_happened(engine)
+
+
 async def test_a_program_ends_with_its_node(tmp_path):
     mark = f"sleep 61.{os.getpid() % 1000:03}"
     async with engine_on(tmp_path / "a.run", nodes=1) as engine:
@@ -176,6 +226,31 @@ async def test_what_was_parked_on_a_cluster_goes_on_without_one_and_back(tmp_pat
         assert await result_of(run) == "done"
     taken = [line for line in functions.lines(log) if line.startswith("step")]
     assert taken == [f"step-{number}" for number in range(4)]
+
+
+async def test_a_node_that_lacks_the_function_is_given_up_and_the_run_waits_for_one_that_has_it(tmp_path):
+    file, log = tmp_path / "of_another_host.py", tmp_path / "log"
+    file.write_text(CODE)
+    spec = importlib.util.spec_from_file_location("of_another_host", file)
+    module = sys.modules["of_another_host"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    async with engine_on(tmp_path / "a.run", nodes=2) as engine:
+        refer_to(module.agent)  # while its file is here; no node has it
+        file.unlink()
+        run = await engine.submit(module.agent, str(log))
+        await until(lambda: not engine.status().nodes)
+        assert engine.status().waiting_for == "a node of the cluster: none takes part now"
+        lost = [event.reason for event in await engine.events() if event.what == "node lost"]
+        assert ["is not on" in reason for reason in lost] == [True, True]
+        file.write_text(CODE)
+        NodesHere.latest.add()
+        assert await result_of(run) == "ran"
+
+
+CODE = """
+async def agent(ctx, log):
+    return "ran"
+"""
 
 
 async def test_surveys_and_heartbeats_stay_with_the_controller(tmp_path):

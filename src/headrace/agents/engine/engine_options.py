@@ -54,7 +54,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterOptions | None = None
 
     def with_slot_share(self, share_bytes: int) -> EngineOptions:
-        """These options for nodes whose slots have equal shares of this size; unchanged where `slot_memory` was given."""
+        """These options for nodes whose slots have equal shares of this size, unless `slot_memory` was given."""
         if not self.queue.is_slot_a_share:
             return self
         share_bytes = max(share_bytes, self.queue.least_run_bytes)

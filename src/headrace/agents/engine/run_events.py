@@ -24,7 +24,7 @@ from typing import assert_never
 from headrace.agents import contract
 from headrace.agents.contract import AgentEvent, RemoteError
 from headrace.agents.engine.agent_requests import AgentRequests, CommandsOfHost
-from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.engine_parts import HERE, EngineParts
 from headrace.agents.engine.live_runs import LiveRun, RunEnd
 from headrace.agents.engine.run_commands import report_exit
 from headrace.agents.model_calls import AgentCalls
@@ -212,6 +212,11 @@ class RunEvents:
         """Note how long a run took to stop. Where it was stopped for its memory, return that before the next reading:
         all large blocks, and of small objects what Python gives back.
         """
+        took_ms = (time.monotonic() - run.stop_sent_s) * 1000
+        told = f"{took_ms:.0f} ms after it was told to stop"
+        if run.host != HERE:  # its memory was its node's
+            self._log.record("stopped", f"{told}, on {run.host}", run=run.id)
+            return
         gauge = self._parts.gauge
         used, freed = gauge.read(), ""
         # Not for every stop: collecting garbage stops the whole program, for seconds where that holds many objects.
@@ -220,9 +225,7 @@ class RunEvents:
             reclaim_memory()
             used = gauge.read()
             freed = f" {format_bytes(max(0, before - used))} given back after that,"
-        took_ms = (time.monotonic() - run.stop_sent_s) * 1000
-        words = f"{took_ms:.0f} ms after it was told to stop;{freed} {format_bytes(used)} in use"
-        self._log.record("stopped", words, run=run.id)
+        self._log.record("stopped", f"{told};{freed} {format_bytes(used)} in use", run=run.id)
 
     # Children.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.agents.scheduler.snapshot import FirstInLine, Lacks, RunShown, Snapshot
+from headrace.agents.scheduler.snapshot import Lacks, RunShown, Snapshot
 from headrace.cluster.node_states import NodeState
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
@@ -204,7 +204,7 @@ def status_of(
         stuck=stuck,
         endpoints=tuple(endpoints),
         surveys=tuple(map(_survey, surveys)),
-        waiting_for=_waiting_for(snapshot.first_in_line),
+        waiting_for=_waiting_for(snapshot),
         slots=sum(host.slots for host in snapshot.hosts),
         in_slots=tuple(_in_slot(shown, runs) for shown in snapshot.running),
         nodes=tuple(nodes[:_MOST_NODES]),
@@ -239,7 +239,10 @@ def _in_slot(shown: RunShown, runs: Mapping[int, LiveRun]) -> RunInSlot:
     )
 
 
-def _waiting_for(first: FirstInLine | None) -> str:
+def _waiting_for(snapshot: Snapshot) -> str:
+    if any(snapshot.waiting.values()) and not any(host.slots for host in snapshot.hosts):
+        return "a node of the cluster: none takes part now"
+    first = snapshot.first_in_line
     if first is None:
         return ""
     needs, free = format_bytes(first.needs_bytes), format_bytes(first.free_bytes)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from headrace.agents.commands import AgentCommands
@@ -100,7 +101,11 @@ class ClusterHosts:
         self._parts.log.record("node lost", f"{node.name}: {reason}")
         self._parts.driver.send(HostLeaving(now_s=time.monotonic(), host=node.name))
         task = self._giving_up[node.name] = self._parts.spawn(self._give_up(node, reason))
-        task.add_done_callback(lambda _: self._giving_up.pop(node.name, None))
+        task.add_done_callback(partial(self._given_up, node.name))
+
+    def _given_up(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._giving_up.get(name) is task:
+            del self._giving_up[name]
 
     def failed(self, error: HeadraceError) -> None:
         self._fail(error)

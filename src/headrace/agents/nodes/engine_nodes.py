@@ -18,7 +18,7 @@ from msgspec import structs
 from headrace.agents.workers.agent_host import AgentHost
 from headrace.agents.workers.engine_workers import WorkerOptions, agent_pool_options, room_for_workers
 from headrace.cluster.node_states import NodeState
-from headrace.cluster.ray_nodes import RayNode, RayNodes
+from headrace.cluster.ray_nodes import BRING_CODE, RayNode, RayNodes
 from headrace.cluster.tunnel_wire import NodeReading
 from headrace.errors import HeadraceError
 from headrace.limits import MemoryLimits
@@ -183,6 +183,7 @@ class EngineNodes:
     def _joined(self, node: RayNode) -> None:
         assert node.warden is not None
         joined = self._by_id[node.id] = AgentNode(node, self._limits, self._workers)
+        joined.host.on_unusable = lambda reason: self._nodes.refuse(node, reason.rstrip("."), BRING_CODE)
         node.warden.on_reading = lambda reading: self._read(joined, reading)
         node.warden.on_started = lambda: self._warden_started(joined)
         # A worker that is wanted would start the warden too: by then its modules are imported.
@@ -193,10 +194,11 @@ class EngineNodes:
             self._listener.joined(joined)
 
     async def _start_warden(self, node: AgentNode) -> None:
+        """A warden that does not start may do so later: the node is lost for now, and joins again after a rest."""
         try:
             await node.host.pool.start()
         except HeadraceError as error:
-            self._nodes.refuse(node.node, error.message.rstrip("."), error.fix)
+            self.drop(node.name, error.message.rstrip("."))
 
     def _warden_started(self, node: AgentNode) -> None:
         if self._listener is not None:

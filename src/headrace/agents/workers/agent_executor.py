@@ -43,6 +43,7 @@ from headrace.agents.workers.agent_wire import (
     BeginRun,
     EffectRaised,
     FromAgentWorker,
+    FunctionMissing,
     KindRegistered,
     LeaveWorker,
     StepAnswer,
@@ -235,6 +236,9 @@ class IsolatedAgents:
             case EffectRaised():
                 if run := slot.attempt(message.id, message.epoch):
                     run.effects.discard(message.step)
+            case FunctionMissing():
+                if run := slot.attempt(message.id, message.epoch):
+                    self._function_missing(slot, run, message.reason)
             case KindRegistered():
                 kind = TaskKind(
                     name=message.name,
@@ -248,6 +252,14 @@ class IsolatedAgents:
                 self._register(kind)
             case _:
                 assert_never(message)
+
+    def _function_missing(self, slot: AgentSlot, run: Attempt, reason: str) -> None:
+        """On a host among others, that is the host's fault: it is given up, and the run goes on elsewhere."""
+        if slot.host.on_unusable is not None:
+            slot.host.on_unusable(reason)
+            return
+        self._add_end(run, ExitCause.FAILED, reason)
+        self._forget(slot, run)
 
     def _pass_on(self, slot: AgentSlot, event: AgentEvent) -> None:
         """A late event of an attempt that was ended from here, or replaced, is refused."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from headrace.agents.agent_outbox import AgentOutbox
@@ -36,6 +37,7 @@ class AgentHost:
         self.lender = lender
         self.spools = b"" if spools is None else os.fsencode(spools)
         self.outbox: AgentOutbox | None = None
+        self.on_unusable: Callable[[str], None] | None = None  # gets why no run can begin here, though elsewhere it may
         self.is_lost = False  # nothing is said any more of the attempts there
         self.slots: dict[int, AgentSlot] = {}  # by number
         self.keepers: set[asyncio.Task[None]] = set()

@@ -4,6 +4,7 @@
       the directory of spools, as the task's payload --> once; empty for the host's usual one
       BeginRun, StepAnswer ----------------------------> the executor contract, beside SignalWork and AckEvents
       <----------------------- StepEntered, EffectRaised  at once, also where the function then blocks the loop
+      <--------------------------------- FunctionMissing  in place of all others, where the run cannot begin
       <---------------------------------- KindRegistered  before a child of this kind is asked for; EventsSent follows
       LeaveWorker -------------------------------------> the slot is empty
 
@@ -56,6 +57,14 @@ class EffectRaised(msgspec.Struct, tag=True, array_like=True):
     step: str
 
 
+class FunctionMissing(msgspec.Struct, tag=True, array_like=True):
+    """The run cannot begin: its function, or a package that this imports, is not on the worker's host."""
+
+    id: int
+    epoch: int
+    reason: str
+
+
 class KindRegistered(msgspec.Struct, tag=True, array_like=True):
     """A run is about to ask for a child of this kind."""
 
@@ -69,7 +78,7 @@ class KindRegistered(msgspec.Struct, tag=True, array_like=True):
 
 
 ToAgentWorker: TypeAlias = BeginRun | SignalWork | StepAnswer | AckEvents | LeaveWorker
-FromAgentWorker: TypeAlias = EventsSent[AgentEvent] | StepEntered | EffectRaised | KindRegistered
+FromAgentWorker: TypeAlias = EventsSent[AgentEvent] | StepEntered | EffectRaised | FunctionMissing | KindRegistered
 
 decode_to_worker = msgspec.msgpack.Decoder(list[ToAgentWorker]).decode
 decode_from_worker = msgspec.msgpack.Decoder(list[FromAgentWorker]).decode

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import Surroundings
-from headrace.agents.contract import MemoryUsed
+from headrace.agents.contract import AgentRun, MemoryUsed
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.link import AgentLink
 from headrace.agents.task import TaskKind
@@ -25,6 +25,7 @@ from headrace.agents.workers.agent_wire import (
     BeginRun,
     EffectRaised,
     FromAgentWorker,
+    FunctionMissing,
     KindRegistered,
     LeaveWorker,
     StepAnswer,
@@ -37,7 +38,7 @@ from headrace.exit_causes import ExitCause
 from headrace.memory.measure.os_limits import forget_peak
 from headrace.memory.measure.process import own_data_bytes
 from headrace.survey.model import Model
-from headrace.workers.functions import find_function, refer_to
+from headrace.workers.functions import NotOnThisHost, find_function, refer_to
 from headrace.workers.hosting.executor_host import HostLink, host_executor
 from headrace.workers.hosting.executor_wire import AckEvents, SignalWork
 from headrace.workers.leftovers import ProcessState, is_something_left
@@ -81,7 +82,7 @@ class _HostedRuns:
         match message:
             case BeginRun():
                 self._functions.references[message.work.kind] = message.function
-                self._runs.start(message.work)
+                self._begin(message.work)
             case StepAnswer():
                 self._runs.put(message.id, message.epoch, message.step, message.data, message.error)
             case LeaveWorker():
@@ -91,6 +92,16 @@ class _HostedRuns:
             case _:
                 assert_never(message)
         return False
+
+    def _begin(self, work: AgentRun) -> None:
+        try:
+            self._functions[work.kind]
+        except (NotOnThisHost, ModuleNotFoundError) as error:  # another host may have it
+            self._link.send_now(FunctionMissing(work.id, work.epoch, f"{type(error).__name__}: {error}"))
+            return
+        except Exception:  # noqa: BLE001 - raised again inside the run, whose failure it is
+            pass
+        self._runs.start(work)
 
     def _send_kind(self, kind: TaskKind) -> None:
         reference = refer_to(kind.function)

@@ -8,21 +8,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from msgspec import structs
 
-from headrace.agents.steering.engine_client import engine_state
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
 from headrace.cli.terminal import print_json, say, showable
-from headrace.cluster.node_states import NodeState
 from headrace.display import counted
 from headrace.errors import NotSteerable
 from headrace.store.engine_file.engine_overview import EngineOverview, FailedRun, read_overview
+from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.lock import writer_of
 from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
+
+if TYPE_CHECKING:
+    from headrace.cluster.node_states import NodeState
 
 _MOST_FAILED = 5
 _LONGEST_NAME, _LONGEST_CAUSE = 60, 160
@@ -66,6 +68,8 @@ def _nodes(path: Path, holder: str | None) -> tuple[NodeState, ...]:
     """The nodes of the cluster that the engine's runs are on, as far as it answers."""
     if holder is None:
         return ()
+    from headrace.agents.steering.engine_client import engine_state
+
     try:
         live = engine_state(path.expanduser().resolve())
     except NotSteerable:
@@ -74,11 +78,15 @@ def _nodes(path: Path, holder: str | None) -> tuple[NodeState, ...]:
 
 
 def _lines(path: Path, overview: EngineOverview, holder: str | None, nodes: tuple[NodeState, ...]) -> Iterator[str]:
-    total = sum(overview.runs.values())
-    states = ", ".join(f"{count:,} {state.value}" for state, count in overview.runs.items())
+    total, runs = sum(overview.runs.values()), dict(overview.runs)
+    if holder is None and RunState.RUNNING in runs:  # it was killed: they go on where they were
+        runs[RunState.WAITING] = runs.pop(RunState.RUNNING) + runs.get(RunState.WAITING, 0)
+    states = ", ".join(f"{count:,} {state.value}" for state, count in runs.items())
     yield f"{path}: {counted(total, 'agent run')}{': ' if states else ''}{states}"
     if holder is not None:
         yield f"open in process {holder}"
+    elif any(not state.is_final for state in runs):
+        yield "no process has it open: run its program again to go on"
     yield from (showable(node.in_words(), _LONGEST_CAUSE, "utf-8") for node in nodes)
     peak = overview.peak_memory_bytes
     memory = "" if peak is None else f", at most {format_bytes(peak)} of memory"

@@ -141,7 +141,8 @@ def _now(live: EngineNow) -> Iterator[str]:
     for each in live.in_slots[:_MOST_IN_SLOTS]:
         does = "stopping" if each.is_stopping else "waits for an answer" if each.is_waiting else "runs"
         memory = f"{format_bytes(each.memory_bytes)}, {format_bytes(each.reserved_bytes)} reserved"
-        yield f"run {each.run} {showable(each.name, _LONGEST, 'utf-8')}: {each.priority}, {does}, {memory}"
+        where = f" on {showable(each.host, _LONGEST, 'utf-8')}" if live.nodes else ""
+        yield f"run {each.run} {showable(each.name, _LONGEST, 'utf-8')}: {each.priority}, {does}{where}, {memory}"
     if len(live.in_slots) > _MOST_IN_SLOTS:
         yield f"{_GAP}and {counted(len(live.in_slots) - _MOST_IN_SLOTS, 'run')} more"
     yield from _nodes(live.nodes)

@@ -222,6 +222,11 @@ class IsolatedExecutor:
             return await slot.live()
         except WardenLost as error:
             return Death(0, DeathKind.WARDEN_ENDED, reason=error.message)
+        except HeadraceError as error:
+            if self._on_unusable is None:
+                raise
+            # On a host among others: the next worker that is wanted there starts another warden.
+            return Death(0, DeathKind.WARDEN_ENDED, reason=error.message)
 
     def _is_unusable(self, slot: WorkerSlot, ending: TaskEnd) -> bool:
         """Where no worker comes up, there is no point in trying on."""

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from headrace.cluster.node_states import NodeState
+from headrace.display import counted
 from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
 from headrace.interviews.job_functions import functions_of
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
@@ -115,7 +116,7 @@ def worker_limit_bytes(budget_bytes: int, used_bytes: int, workers: int) -> int:
     if limit_bytes < LEAST_WORKER_BYTES:
         least = used_bytes + _OWN_GROWTH_BYTES + workers * LEAST_WORKER_BYTES
         raise BudgetTooSmall(
-            f"A budget of {format_bytes(budget_bytes)} has no room for {workers} workers:"
+            f"A budget of {format_bytes(budget_bytes)} has no room for {counted(workers, 'worker')}:"
             f" {format_bytes(used_bytes)} are in use before they start.",
             budget_bytes=budget_bytes,
             used_bytes=used_bytes,

@@ -171,7 +171,7 @@ class WorkerSlot:
         finally:
             host.close()
             self.host = None
-            self.unanswered = self._turns.give_all_back()
+            self.unanswered = self._turns.give_all_back(is_host_lost=self.place.pool.lost is not None)
             worker.kill()
             # Then its memory is free again, and may be lent to another.
             await asyncio.wait([worker.ended], timeout=_DIES_WITHIN_S)

@@ -72,8 +72,12 @@ class WorkerTurns:
             limiter.ended(go, ABANDONED if call in self._begun else UNUSED)
             self._begun.discard(call)
 
-    def give_all_back(self) -> int:
-        """The worker is dead. Return how many calls it had in flight."""
+    def give_all_back(self, *, is_host_lost: bool = False) -> int:
+        """The worker is dead. Return how many calls it had in flight: of a host that is lost with what it had not yet
+        sent, each turn counts as one.
+        """
+        if is_host_lost:
+            self._begun.update(self._turns)
         unanswered = len(self._begun)
         for call in [*self._waiting, *self._turns]:
             self.given_up(call)
