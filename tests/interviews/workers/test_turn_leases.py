@@ -306,3 +306,14 @@ async def test_a_worker_whose_replies_have_not_left_uses_no_turn_again():
     followed = worker.sent(CallFollowed)
     await work
     assert worker.sent(CallFollowed) == followed
+
+
+@pytest.mark.parametrize(("is_host_lost", "calls"), [(False, 0), (True, 3)])
+async def test_of_a_lost_host_each_turn_counts_as_a_call_whether_that_was_told_or_not(is_host_lost: bool, calls: int):
+    limiter = Limiter(LIMITS)
+    turns = WorkerTurns([limiter], lambda message: None)
+    for call in range(3):
+        turns.wanted(TurnWanted(call, 0, 1.0, Priority.NORMAL))
+    assert turns.give_all_back(is_host_lost=is_host_lost) == calls
+    assert turns.give_all_back() == 0
+    limiter.close()
