@@ -100,7 +100,8 @@ class ClusterHosts:
     def lost(self, node: AgentNode, reason: str) -> None:
         self._parts.log.record("node lost", f"{node.name}: {reason}")
         self._parts.driver.send(HostLeaving(now_s=time.monotonic(), host=node.name))
-        task = self._giving_up[node.name] = self._parts.spawn(self._give_up(node, reason))
+        task = self._parts.spawn(self._give_up(node, reason, self._giving_up.get(node.name)))
+        self._giving_up[node.name] = task
         task.add_done_callback(partial(self._given_up, node.name))
 
     def _given_up(self, name: str, task: asyncio.Task[None]) -> None:
@@ -116,7 +117,10 @@ class ClusterHosts:
         self._run_events.host_lost(name, reason)
         self._nodes.drop(name, reason)
 
-    async def _give_up(self, node: AgentNode, reason: str) -> None:
+    async def _give_up(self, node: AgentNode, reason: str, former: asyncio.Task[None] | None) -> None:
+        """After the former node of this name: what follows from either is told by the name."""
+        if former is not None:
+            await asyncio.wait([former])
         self._take(await self._executor.lose(node.host))
         self._run_events.host_lost(node.name, reason)
         self._parts.driver.send(HostLost(now_s=time.monotonic(), host=node.name))
