@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 def install_command(*what: str) -> str:
     """What to type: `/path/to/python -m pip install pandas`, or what serves where there is no pip."""
-    python, wanted = shlex.quote(sys.executable), " ".join(what)
+    python, wanted = shlex.quote(sys.executable), shlex.join(what)
     if find_spec("pip") is not None:
         return f"{python} -m pip install {wanted}"
     if shutil.which("uv"):

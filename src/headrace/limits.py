@@ -18,7 +18,7 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import force_setattr
 
-from headrace.errors import OptionError, spelled
+from headrace.errors import OptionError, Spelled, spelled
 from headrace.ray_option import Ray
 from headrace.units import NONE, parse_budget
 
@@ -356,7 +356,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.executor is not None and self.workers not in {None, 0, NONE}:
             raise OptionError(
                 spelled("{workers} are processes of this machine, and a cluster has its own.", workers=self.workers),
-                fix="Write Ray(..., slots_per_node=4) for how many each node has.",
+                fix=Spelled(
+                    "Write Ray(..., slots_per_node=4) for how many each node has.",
+                    command="Leave --workers out: each node has as many as Ray counts CPUs on it.",
+                ),
             )
 
     def budgets(self, kept: Budgets) -> Budgets:

@@ -38,7 +38,7 @@ def test_a_cluster_that_cannot_be_reached_is_named_at_once(
     with pytest.raises(HeadraceError) as refused:
         _connect(NoRay(), address)
     assert refused.value.message.endswith(told)
-    assert "--on ray://head:10001" in refused.value.at_command
+    assert "in RAY_ADDRESS" in refused.value.at_command
     assert 'Ray("ray://head:10001")' in refused.value.fix
 
 

@@ -52,7 +52,7 @@ BRING_CODE = 'Install on each node what runs here, or have Ray do so: Ray(..., r
 FIT_MEMORY = spelled("{memory} is the budget of each node: give one that fits, or have fewer slots.", memory=None)
 _START_ONE = Spelled(
     'Start one with `ray start --head`, name another (Ray("ray://head:10001")), or write Ray() to have one started.',
-    command="Start one with `ray start --head`, or name another: --on ray://head:10001, or in RAY_ADDRESS.",
+    command="Start one with `ray start --head`, or name another in RAY_ADDRESS (for a run also: --on host:6379).",
 )
 
 
