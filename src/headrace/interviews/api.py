@@ -50,7 +50,7 @@ def prompts(job: Job) -> PromptTable:
 
 def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
     options = run_options(settings)
-    with Delivery(job, path, options, listening=True) as delivery:
+    with Delivery(job, path, options, listening=True, check=_check_stream(new_only)) as delivery:
         opened = delivery.start()
         if options.view:
             show_page(opened.path, page_address(opened.path))
@@ -82,7 +82,7 @@ async def run_async(
 
 async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
     options = run_options(settings)
-    async with AsyncDelivery(job, path, options, listening=True) as delivery:
+    async with AsyncDelivery(job, path, options, listening=True, check=_check_stream(new_only)) as delivery:
         opened = await delivery.start()
         if options.view:
             show_page(opened.path, await asyncio.to_thread(page_address, opened.path))
@@ -123,16 +123,26 @@ def _check_callback(on_result: object) -> None:
         raise OptionError(f"on_result={on_result!r} cannot be called.", fix="Give a function of one result.")
 
 
+def _check_stream(new_only: bool) -> Callable[[OpenedRun], None]:
+    """What refuses a stream before its first interview: results that are not kept could be had only once."""
+
+    def check(opened: OpenedRun) -> None:
+        stored = opened.stored.count_below(opened.scope.stop)
+        if stored and not new_only and opened.header.keeping.keep is Keep.NOTHING:
+            raise OptionError(
+                f'{opened.path} keeps no results (keep="nothing"): the {stored:,} finished ones cannot be streamed'
+                " again.",
+                fix="Write stream(..., new_only=True) for those to come.",
+            )
+
+    return check
+
+
 def _stored(opened: OpenedRun) -> Iterator[Result]:
     """The results that were there before this run, whatever is added to the file meanwhile."""
     left = opened.stored.count_below(opened.scope.stop)
     if left == 0:
         return
-    if opened.header.keeping.keep is Keep.NOTHING:
-        raise OptionError(
-            f'{opened.path} keeps no results (keep="nothing"): the {left:,} finished ones cannot be streamed again.',
-            fix="Write stream(..., new_only=True) for those to come.",
-        )
     with Results.open(opened.path) as results:
         for result in results:
             if result.ordinal < opened.scope.stop and result.ordinal in opened.stored:

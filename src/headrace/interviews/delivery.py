@@ -8,7 +8,7 @@ Does not cover: what is done with results (interviews.api).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
 from pathlib import Path
@@ -34,9 +34,17 @@ _POLL_EVERY_S = 0.2
 class Delivery:
     """Delivers in the caller's thread. Leaving the block early is a first Ctrl-C, another meanwhile a second."""
 
-    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+    def __init__(
+        self,
+        job: Job,
+        path: str | Path | None,
+        options: RunOptions,
+        *,
+        listening: bool,
+        check: Callable[[OpenedRun], None] = lambda _: None,
+    ) -> None:
         self._queue: SimpleQueue[list[CommittedRow] | None] = SimpleQueue()
-        self._run = StandaloneRun(job, path, options, self._queue.put if listening else None)
+        self._run = StandaloneRun(job, path, options, self._queue.put if listening else None, check)
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
         self._key = AsyncioKey()
@@ -115,10 +123,18 @@ class Delivery:
 class AsyncDelivery:
     """Delivers on the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
 
-    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+    def __init__(
+        self,
+        job: Job,
+        path: str | Path | None,
+        options: RunOptions,
+        *,
+        listening: bool,
+        check: Callable[[OpenedRun], None] = lambda _: None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[list[CommittedRow] | None] = asyncio.Queue()
-        self._run = StandaloneRun(job, path, options, self._deliver if listening else None)
+        self._run = StandaloneRun(job, path, options, self._deliver if listening else None, check)
         self._panel = panel_for(options.progress_bar)
         self._display = Display(self._panel)
         self._key = AsyncioKey()

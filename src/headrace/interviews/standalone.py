@@ -60,7 +60,9 @@ class OpenedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StandaloneRun:
-    """`deliver` is called on the run's thread with committed rows, and with None at the end."""
+    """`deliver` is called on the run's thread with committed rows, and with None at the end. `check` raises where what
+    the run has opened is not what its caller wants: no interview is conducted then.
+    """
 
     def __init__(
         self,
@@ -68,7 +70,9 @@ class StandaloneRun:
         path: str | Path | None,
         options: RunOptions,
         deliver: Callable[[list[CommittedRow] | None], None] | None,
+        check: Callable[[OpenedRun], None] = lambda _: None,
     ) -> None:
+        self._check = check
         self._session = Session(job, path, options, has_workers=True, is_heard=deliver is not None)
         # On a cluster `memory` is a budget of each node: this process has its own.
         self.limits = memory_limits(None) if self._is_on_cluster else self._session.permissions.memory_limits()
@@ -130,11 +134,13 @@ class StandaloneRun:
 
     def begun(self, run: SurveyRun, file: RunFile) -> None:
         """On the run's thread, before its first interview."""
+        stored, header = run.portion.of(file.done), RunHeader.load(file.connection, file.path)
+        opened = OpenedRun(path=file.path, stored=stored, scope=run.portion.scope, header=header)
+        self._check(opened)
         self._run = run
         for _ in range(self._early_stops):
             run.request_stop()
-        stored, header = run.portion.of(file.done), RunHeader.load(file.connection, file.path)
-        self.opened.set_result(OpenedRun(path=file.path, stored=stored, scope=run.portion.scope, header=header))
+        self.opened.set_result(opened)
 
     def _has_ended(self, ended: Future[None]) -> None:
         """End every wait of the caller, whatever ended the run."""

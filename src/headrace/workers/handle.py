@@ -28,7 +28,7 @@ from headrace.workers.wire import (
 TaskEnd: TypeAlias = TaskDone | TaskFailed | TaskOutOfMemory | Death
 
 _MOST_WAITING = 64
-_DEATH_FOLLOWS_S = 0.1
+_DEATH_FOLLOWS_S = 0.5  # on a busy host; the cause of a death that comes later is not told
 
 
 class Worker(LimitedProcess):

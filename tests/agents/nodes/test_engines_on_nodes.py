@@ -228,11 +228,12 @@ async def test_what_was_parked_on_a_cluster_goes_on_without_one_and_back(tmp_pat
     assert taken == [f"step-{number}" for number in range(4)]
 
 
-async def test_a_node_that_lacks_the_function_is_given_up_and_the_run_waits_for_one_that_has_it(tmp_path):
-    file, log = tmp_path / "of_another_host.py", tmp_path / "log"
+async def test_a_node_that_lacks_the_function_is_given_up_and_the_run_waits_for_one_that_has_it(tmp_path, monkeypatch):
+    file, log = tmp_path / "on_no_node.py", tmp_path / "log"
     file.write_text(CODE)
-    spec = importlib.util.spec_from_file_location("of_another_host", file)
-    module = sys.modules["of_another_host"] = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location("on_no_node", file)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "on_no_node", module)
     spec.loader.exec_module(module)
     async with engine_on(tmp_path / "a.run", nodes=2) as engine:
         refer_to(module.agent)  # while its file is here; no node has it

@@ -165,12 +165,15 @@ def test_a_run_whose_answers_nobody_would_see_is_refused_before_a_file_is_made(p
 
 
 def test_callbacks_and_streams_get_whole_results_that_are_not_kept(path: Path):
-    job, seen = kept_job(Respondent()), []
+    respondent, seen = Respondent(), []
+    job = kept_job(respondent)
     job.run(path, keep="nothing", limit=10, on_result=seen.append)
     assert len({result.ordinal for result in seen}) == 10
     assert all("Rate it." in result.prompts["rating"] and result.raw_responses for result in seen)
+    answered = len(respondent.calls)
     with pytest.raises(OptionError, match="10 finished ones cannot be streamed again"):
         list(job.stream(path))
+    assert len(respondent.calls) == answered  # refused before anything was asked
     seen += job.stream(path, new_only=True)
     assert len({result.ordinal for result in seen}) == 30
     assert whole(path)

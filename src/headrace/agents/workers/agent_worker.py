@@ -11,9 +11,10 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, assert_never
+from typing import Any, Never, assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import Surroundings
@@ -99,8 +100,8 @@ class _HostedRuns:
         except (NotOnThisHost, ModuleNotFoundError) as error:  # another host may have it
             self._link.send_now(FunctionMissing(work.id, work.epoch, f"{type(error).__name__}: {error}"))
             return
-        except Exception:  # noqa: BLE001 - raised again inside the run, whose failure it is
-            pass
+        except Exception as error:  # noqa: BLE001 - raised inside the run, whose failure it is
+            self._functions[work.kind] = partial(_raise, error)
         self._runs.start(work)
 
     def _send_kind(self, kind: TaskKind) -> None:
@@ -166,6 +167,10 @@ class _CountedThreads(ThreadPoolExecutor):
 
     def _one_less(self, _: Future[Any]) -> None:
         self.busy -= 1
+
+
+def _raise(error: Exception, *_: Any, **__: Any) -> Never:
+    raise error
 
 
 def _refuse_functions(model: Model) -> None:
