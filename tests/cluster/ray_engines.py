@@ -84,7 +84,7 @@ def test_a_killed_node_and_a_new_one(cluster: RealCluster, tmp_path: Path):
 def run_program(code: str, cluster: RealCluster, directory: Path) -> subprocess.CompletedProcess[str]:
     (directory / "program.py").write_text(code)
     return subprocess.run(
-        [sys.executable, "program.py", cluster.address],
+        [sys.executable, "program.py", cluster.address, directory / "log"],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -121,8 +121,8 @@ async def main():
     ray = Ray(sys.argv[1], slots_per_node=1)
     async with Engine("b.run", executor=ray, memory="+300MB") as second:
         async with Engine("a.run", executor=ray, memory="+300MB") as first:
-            going_on = await second.submit(walk, "log", 1, 40)
-            print(await (await first.submit(walk, "log", 2, 2)).result())
+            going_on = await second.submit(walk, sys.argv[2], 1, 40)
+            print(await (await first.submit(walk, sys.argv[2], 2, 2)).result())
         print(await going_on.result(), [event.what for event in await second.events()].count("node lost"))
 
 if __name__ == "__main__":
