@@ -118,7 +118,7 @@ class ClusterHosts:
         self._nodes.drop(name, reason)
 
     async def _give_up(self, node: AgentNode, reason: str, former: asyncio.Task[None] | None) -> None:
-        """After the former node of this name: what follows from either is told by the name."""
+        """Wait for `former`, the loss of an earlier node of the same name: the scheduler knows hosts by name only."""
         if former is not None:
             await asyncio.wait([former])
         self._take(await self._executor.lose(node.host))
