@@ -136,6 +136,20 @@ def test_endings_do_not_wait_for_other_chunks():
     assert [event.id for event in events if isinstance(event, ChunkEnded)] == [0, 1]
 
 
+def test_answers_are_journaled_when_the_last_event_with_some_is_acknowledged():
+    outbox, chunk = InterviewOutbox(), Chunk(1, 1, [], {}, {})
+    for ordinal in (7, 8):
+        outbox.add_answer(chunk, ordinal, AnswerRecord(0, AnswerState.ANSWERED, "x"))
+    first = outbox.take_waiting()[-1].seq
+    outbox.add_answer(chunk, 7, AnswerRecord(1, AnswerState.ANSWERED, "y"))
+    assert [outbox.is_journaled(ordinal) for ordinal in (7, 8, 9)] == [False, False, True]
+    second = outbox.take_waiting()[-1].seq
+    outbox.ack(first)
+    assert [outbox.is_journaled(ordinal) for ordinal in (7, 8)] == [False, True]
+    outbox.ack(second)
+    assert outbox.is_journaled(7)
+
+
 def test_a_model_that_was_closed_for_a_moment_is_told_to_have_been() -> None:
     """Or a run that left interviews for it ends incomplete, and nothing says why."""
     outbox = InterviewOutbox()

@@ -117,6 +117,7 @@ class InlineExecutor:
         functions: Functions,
         endpoints: Limiters | None = None,
         cache: ResponseCache | ReplyCache | None = None,
+        outbox: InterviewOutbox | None = None,
         *,
         is_expendable: bool = False,
         on_charged: OnCharged | None = None,
@@ -132,7 +133,7 @@ class InlineExecutor:
         self._providers: list[Provider] = []
         self._holds_replies_back = False
         self._interviewer: Interviewer | None = None
-        self._outbox = InterviewOutbox()
+        self._outbox = outbox or InterviewOutbox()
         self._most_workers = 1
         self._agent_settings = SettingsTable()
         self._chunks: dict[int, _ChunkInProgress] = {}

@@ -274,7 +274,7 @@ class Interviewer:
         request = Request(
             asked.name, record.system or interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts, asked.has_comment,
-            self._priority, files,
+            self._priority, files, given.ordinal,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
         try:

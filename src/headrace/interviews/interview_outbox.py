@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 
 from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Observed, Rows
@@ -68,6 +69,7 @@ class InterviewOutbox(Outbox[InterviewEvent]):
         self.enough_rows = 1
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
+        self._unacknowledged: dict[int, int] = {}  # the latest event with answers of each interview, in their order
         self._ended: list[tuple[Chunk, ExitCause]] = []
         self._states: dict[int, list[tuple[EndpointState, str]]] = {}
         self._enough = asyncio.Event()
@@ -76,6 +78,16 @@ class InterviewOutbox(Outbox[InterviewEvent]):
     def add_answer(self, chunk: Chunk, ordinal: int, record: AnswerRecord) -> None:
         self._answers.setdefault(ordinal, (chunk, []))[1].append(record)
         self._ready.set()
+
+    def is_journaled(self, ordinal: int) -> bool:
+        """Whether all answers that this interview has so far are on disk."""
+        return ordinal not in self._answers and ordinal not in self._unacknowledged
+
+    def ack(self, upto: int) -> None:
+        super().ack(upto)
+        on_disk = takewhile(lambda each: each[1] <= upto, self._unacknowledged.items())
+        for ordinal, _ in list(on_disk):
+            del self._unacknowledged[ordinal]
 
     def add_row(self, chunk: Chunk, row: Row) -> None:
         # An interview that ends before the writer reached its answers never touches the pending table.
@@ -161,4 +173,5 @@ class InterviewOutbox(Outbox[InterviewEvent]):
             chunk, records = self._answers.pop(ordinal)
             taken_bytes += sum([record.held_bytes() for record in records])
             answers = [(ordinal, record) for record in records]
-            self.add(Answers(id=chunk.id, epoch=chunk.epoch, seq=0, answers=answers))
+            self._unacknowledged.pop(ordinal, None)  # its new place is the last
+            self._unacknowledged[ordinal] = self.add(Answers(id=chunk.id, epoch=chunk.epoch, seq=0, answers=answers))

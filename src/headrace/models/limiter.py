@@ -75,7 +75,7 @@ Turn = TypeVar("Turn")
 class Turns(Protocol[Turn]):
     """Gives turns and takes the result of each call. The limiter does, or a worker's stand-in for it."""
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Turn: ...
+    async def turn(self, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
 
     def ended(self, go: Turn, outcome: CallResult) -> None: ...
 
@@ -85,7 +85,7 @@ async def ask_in_turn(
 ) -> Reply:
     busy = 0
     while True:
-        go = await turns.turn(tokens, is_stopping, request.priority)
+        go = await turns.turn(request, tokens, is_stopping)
         try:
             reply = await provider.ask(request)
         except ProviderError as error:
@@ -169,8 +169,9 @@ class Limiter:
         self.notice_change(provider)
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Go:
+    async def turn(self, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Go:
         """Wait for the turn of a call, which must come back through `ended`; raises CallNotMade or ModelUnusable."""
+        priority = request.priority
         return self._go_at_once(tokens, priority) or await self._turn(tokens, is_stopping, priority)
 
     def ended(self, go: Go, outcome: CallResult) -> None:

@@ -27,6 +27,7 @@ _OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"
 class Request(msgspec.Struct, gc=False):
     """One call. `attempt` counts from 1 for each question of an interview; `has_comment`: one is wanted too. `priority`
     is its place before others that wait for the same model. `files` stand in `user_prompt` in words, each at its place.
+    `ordinal` is the interview's, -1 where the call belongs to none.
     """
 
     question_name: str
@@ -40,6 +41,7 @@ class Request(msgspec.Struct, gc=False):
     has_comment: bool = False
     priority: Priority = Priority.NORMAL
     files: PromptFiles = NO_FILES
+    ordinal: int = -1
 
     def parts(self, in_words: str) -> list[str | FileStore]:
         """The prompt and `in_words` behind it, in pieces: texts, and the files between them."""

@@ -15,6 +15,9 @@ has lent: each such turn comes back with the end of the call that uses it. The c
 are no more than the lent turns allow, and belong to the incident as those in flight do. A worker stops by itself at the
 first call that fails. A dead worker's turns come back with the news of its death.
 
+A lent turn is used only by calls of interviews whose answers so far are acknowledged; the others wait for turns of
+their own. So a worker whose messages do not arrive any more makes at most one call for each of its interviews.
+
 Does not cover: when a turn may be lent (models.limiter, which asks the endpoint), or the two ends of the wire
 (interviews.workers.worker_turns, interviews.workers.remote_limiter).
 """

@@ -37,8 +37,8 @@ def never() -> bool:
     return False
 
 
-def request(priority: Priority = Priority.NORMAL) -> Request:
-    return Request("q", "", "?", {}, {}, {}, 0, 1, priority=priority)
+def request(priority: Priority = Priority.NORMAL, ordinal: int = -1) -> Request:
+    return Request("q", "", "?", {}, {}, {}, 0, 1, priority=priority, ordinal=ordinal)
 
 
 class Service:
@@ -81,7 +81,8 @@ class Worker:
         self.is_behind = self.is_dead = False
         self.told: list[Any] = []  # by the worker
         self.turns = WorkerTurns([limiter], self._to_worker)
-        self.limiter = RemoteLimiter(self, 0)
+        self.unjournaled: set[int] = set()  # ordinals
+        self.limiter = RemoteLimiter(self, 0, lambda ordinal: ordinal not in self.unjournaled)
 
     async def caught_up(self) -> None: ...
 
@@ -127,8 +128,8 @@ class Worker:
             case _:
                 raise AssertionError(message)
 
-    async def ask(self, service: Service, is_stopping: Callable[[], bool] = never) -> Reply:
-        return await self.limiter.ask(service, request(), 10.0, is_stopping)
+    async def ask(self, service: Service, is_stopping: Callable[[], bool] = never, ordinal: int = -1) -> Reply:
+        return await self.limiter.ask(service, request(ordinal=ordinal), 10.0, is_stopping)
 
     async def ask_all(self, service: Service, calls: int) -> list[Any]:
         return await asyncio.gather(*(self.ask(service) for _ in range(calls)), return_exceptions=True)
@@ -208,7 +209,7 @@ async def test_work_of_high_priority_gets_its_turn_within_one_call():
     begun: list[int] = []
     for _ in range(3):
         before = service.asked
-        go = await limiter.turn(10.0, never, Priority.HIGH)
+        go = await limiter.turn(request(Priority.HIGH), 10.0, never)
         begun.append(service.asked - before)
         await asyncio.sleep(0.02)
         limiter.ended(go, Ok(1.0))
@@ -306,6 +307,23 @@ async def test_a_worker_whose_replies_have_not_left_uses_no_turn_again():
     followed = worker.sent(CallFollowed)
     await work
     assert worker.sent(CallFollowed) == followed
+
+
+async def test_an_interview_whose_answers_are_not_on_disk_uses_no_turn_that_others_had():
+    limiter, service = Limiter(LIMITS), Service()
+    worker = Worker(limiter)
+    worker.unjournaled.add(7)
+    others = asyncio.ensure_future(worker.ask_all(service, 4))
+    await asyncio.sleep(1.5 * DELAY_S)
+    following = asyncio.ensure_future(worker.ask(service, ordinal=7))
+    await others
+    assert not following.done()
+    assert worker.sent(CallFollowed) == 0
+    assert (await following).text == "ok"  # with a turn of its own
+    worker.unjournaled.clear()
+    await asyncio.gather(worker.ask_all(service, 4), worker.ask(service, ordinal=7))
+    assert worker.sent(CallFollowed) == 1
+    await settled(limiter)
 
 
 @pytest.mark.parametrize(("is_host_lost", "calls"), [(False, 0), (True, 3)])

@@ -11,6 +11,6 @@ if __name__ == "__main__":
     path, url, agents, window, address, *slots = sys.argv[1:]
     logging.getLogger("headrace").addHandler(logging.NullHandler())  # what it says of lost nodes is no complaint
     ray = Ray(address, slots_per_node=int(slots[0]) if slots else None)
-    job = numbers_job(url, int(agents))
+    job = numbers_job(url, int(agents), is_chain=True)
     tell(started=True)
     tell(**outcome_of(lambda: job.run(path, executor=ray, concurrency=int(window), cache=False).close()))

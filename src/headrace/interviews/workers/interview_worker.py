@@ -16,6 +16,7 @@ from itertools import count
 from headrace.cluster.node_file_source import NodeFileSource
 from headrace.interviews.contract import InterviewEvent, Rows
 from headrace.interviews.inline import InlineExecutor, InterviewOutOfMemory
+from headrace.interviews.interview_outbox import InterviewOutbox
 from headrace.interviews.workers.interview_wire import (
     CacheAnswer,
     CacheLookup,
@@ -70,8 +71,10 @@ async def _conduct(port: Port, opening: Opening) -> None:
     link = CallLink(port)
     functions = [{name: find_function(f) for name, f in each.items()} for each in opening.functions]
     cache = RemoteCache(link) if opening.has_cache else None
-    limiters = RemoteLimiters(link, [Model.from_row(row) for row in opening.spec.models])
-    executor = InlineExecutor(functions, limiters, cache, is_expendable=True, on_charged=link.charged)
+    models = [Model.from_row(row) for row in opening.spec.models]
+    outbox = InterviewOutbox()
+    limiters = RemoteLimiters(link, models, outbox.is_journaled)
+    executor = InlineExecutor(functions, limiters, cache, outbox, is_expendable=True, on_charged=link.charged)
     await executor.open(opening.spec)
     link.post(WorkerOpened(executor.is_instant))
     try:

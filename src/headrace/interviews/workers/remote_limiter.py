@@ -28,7 +28,6 @@ from headrace.models.endpoint.call_results import Abandoned, CallRefused, CallRe
 from headrace.models.limiter import ABANDONED, CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
-from headrace.priority import Priority
 from headrace.survey.model import Model, address_file_of
 
 
@@ -61,20 +60,26 @@ class HeldTurn:
 class _CallInLine:
     """A call in line."""
 
-    __slots__ = ("is_stopping", "tokens", "turn")
+    __slots__ = ("is_stopping", "ordinal", "tokens", "turn")
 
-    def __init__(self, turn: asyncio.Future[HeldTurn], tokens: float, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, turn: asyncio.Future[HeldTurn], ordinal: int, tokens: float, is_stopping: Callable[[], bool]
+    ) -> None:
         self.turn = turn
+        self.ordinal = ordinal
         self.tokens = tokens
         self.is_stopping = is_stopping
 
 
 class RemoteLimiter:
-    """`model` is the position in the spec of one of the endpoint's models."""
+    """`model` is the position in the spec of one of the endpoint's models. `is_journaled` tells of an interview whether
+    all of its answers so far are on disk.
+    """
 
-    def __init__(self, link: TurnLink, model: int) -> None:
+    def __init__(self, link: TurnLink, model: int, is_journaled: Callable[[int], bool]) -> None:
         self._link = link
         self._model = model
+        self._is_journaled = is_journaled
         self._loop = asyncio.get_running_loop()
         self._line: OrderedDict[int, _CallInLine] = OrderedDict()  # by call; bounded by the window
         self._recalled_s = -math.inf
@@ -82,14 +87,14 @@ class RemoteLimiter:
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> HeldTurn:
+    async def turn(self, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> HeldTurn:
         if self._link.is_behind:  # replies that have not left take memory here: no call before they have
             await self._link.caught_up()
         if is_stopping():
             raise CallNotMade("the run is stopping")
         call = self._link.number()
-        waiting = self._line[call] = _CallInLine(self._loop.create_future(), tokens, is_stopping)
-        self._link.post(TurnWanted(call, self._model, tokens, priority))
+        waiting = self._line[call] = _CallInLine(self._loop.create_future(), request.ordinal, tokens, is_stopping)
+        self._link.post(TurnWanted(call, self._model, tokens, request.priority))
         try:
             return await waiting.turn
         except asyncio.CancelledError:
@@ -152,7 +157,7 @@ class RemoteLimiter:
         if self._link.is_behind:
             return None
         for call, waiting in self._line.items():
-            if not waiting.turn.done() and not waiting.is_stopping():
+            if not waiting.turn.done() and not waiting.is_stopping() and self._is_journaled(waiting.ordinal):
                 del self._line[call]
                 return call, waiting
         return None
@@ -161,9 +166,9 @@ class RemoteLimiter:
 class RemoteLimiters:
     """One for each endpoint, which the controller knows by the position of one of its models in the spec."""
 
-    def __init__(self, link: TurnLink, models: list[Model]) -> None:
+    def __init__(self, link: TurnLink, models: list[Model], is_journaled: Callable[[int], bool]) -> None:
         self._keys = [endpoint_key(model) for model in models]
-        self._limiters = {key: RemoteLimiter(link, position) for position, key in enumerate(self._keys)}
+        self._limiters = {key: RemoteLimiter(link, position, is_journaled) for position, key in enumerate(self._keys)}
         with_file = (model for model in models if address_file_of(model.parameters) is not None)
         self._addresses = {endpoint_key(model): AddressList() for model in with_file}
 
