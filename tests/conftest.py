@@ -23,8 +23,8 @@ _homes = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--histories", type=int, default=2_000, help="random histories of the scheduler to play")
-    parser.addoption("--examples", type=float, default=0.4, help="the share of each property's examples to try")
+    parser.addoption("--histories", type=int, default=1_000, help="random histories of the scheduler to play")
+    parser.addoption("--examples", type=float, default=0.2, help="the share of each property's examples to try")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
