@@ -23,7 +23,7 @@ _homes = itertools.count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--histories", type=int, default=2_000, help="random histories of the scheduler to play")
+    parser.addoption("--histories", type=int, default=1_000, help="random histories of the scheduler to play")
     parser.addoption("--examples", type=float, default=0.4, help="the share of each property's examples to try")
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tests.trouble.forked_programs import ForkedProgram, fork, is_forked
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
 _LOOK_EVERY_S = 0.002
@@ -33,20 +35,28 @@ def until(look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, 
 
 
 class Child:
-    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors."""
+    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors.
+
+    Where tests use the fixture `forks`, it is a fork of a process that has loaded the library (forked_programs).
+    """
 
     def __init__(self, program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
         command = [*within, sys.executable, "-W", "error", "-m", f"tests.trouble.programs.{program}"]
-        self._process = subprocess.Popen(
-            [*command, *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=self._out,
-            stderr=self._err,
-        )
+        words, whole = [str(argument) for argument in arguments], {**os.environ, "PYTHONPATH": paths, **environment}
+        self._process: subprocess.Popen[bytes] | ForkedProgram
+        if is_forked(program) and not within:
+            self._process = fork(program, words, whole, self._out, self._err)
+        else:
+            self._process = subprocess.Popen(
+                [*command, *words],
+                cwd=ROOT,
+                env=whole,
+                stdin=subprocess.DEVNULL,
+                stdout=self._out,
+                stderr=self._err,
+            )
         self.pid = self._process.pid
 
     @property
