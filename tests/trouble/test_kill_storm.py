@@ -1,7 +1,5 @@
 """A hundred kills at chosen moments; `./scripts/bench failpoints` has a thousand, at all of them."""
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +16,6 @@ def spread(moments: list[int], count: int) -> set[int]:
     """So many of them, from the first to the last."""
     step = max(1.0, (len(moments) - 1) / (count - 1))
     return {moments[round(number * step)] for number in range(count) if round(number * step) < len(moments)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _frozen() -> Iterator[None]:
-    """What is loaded here is left out of the collections of the forks, which would copy every page of it."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
