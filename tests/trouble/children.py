@@ -1,4 +1,4 @@
-"""Child processes that tests start, watch, kill and wait for. Covers: programs under tests/trouble/programs.
+"""Child processes that tests start, watch, kill and wait for. Covers: those under tests/trouble/programs, and others.
 
 A child tells what it knows as lines of JSON on its standard output. Every wait is for something that can be seen, and
 has an end; whatever happens, no child outlives its `with` block.
@@ -35,7 +35,8 @@ def until(look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, 
 
 
 class Child:
-    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors.
+    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors; a name
+    with dots is that of a module.
 
     Where tests use the fixture `forks`, it is a fork of a process that has loaded the library (forked_programs).
     """
@@ -43,11 +44,12 @@ class Child:
     def __init__(self, program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
-        command = [*within, sys.executable, "-W", "error", "-m", f"tests.trouble.programs.{program}"]
+        module = program if "." in program else f"tests.trouble.programs.{program}"
+        command = [*within, sys.executable, "-W", "error", "-m", module]
         words, whole = [str(argument) for argument in arguments], {**os.environ, "PYTHONPATH": paths, **environment}
         self._process: subprocess.Popen[bytes] | ForkedProgram
-        if is_forked(program) and not within:
-            self._process = fork(program, words, whole, self._out, self._err)
+        if is_forked(module) and not within:
+            self._process = fork(module, words, whole, self._out, self._err)
         else:
             self._process = subprocess.Popen(
                 [*command, *words],

@@ -1,8 +1,8 @@
 """Programs in forks of one process that has the library loaded: loading it takes longer than most of them run.
 
-Covers: those of tests/trouble/programs whose own memory no test measures, while the fixture `forks` is in use; each is
-a process of its own, with its arguments, environment, output, exit status and signals. Does not cover: how a program
-starts, and programs in namespaces of their own, which `tests.trouble.children` starts for real.
+Covers: PROGRAMS, whose own memory no test measures, while the fixture `forks` is in use; each is a process of its own,
+with its arguments, environment, output, exit status and signals. Does not cover: how a program starts, and programs in
+namespaces of their own, which `tests.trouble.children` starts for real.
 """
 
 import json
@@ -19,12 +19,16 @@ from typing import IO
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = {"run_letters", "run_numbers", "run_rows", "run_town", "stopping"}
+PROGRAMS = {
+    "tests.agents.engine.programs.mix",
+    *(f"tests.trouble.programs.{name}" for name in ("run_letters", "run_numbers", "run_rows", "run_town", "stopping")),
+}
 
 # One fork for each order waits for another one, which is the program and ends like any program, with all that is done
 # then. What is loaded is frozen: else each fork would go through all of it when it ends, and copy every page.
 _SERVER = """
 import gc, json, os, runpy, socket, sys
+import headrace.agents.engine.engine
 import headrace.interviews.api, headrace.interviews.session, headrace.interviews.standalone
 import headrace.interviews.workers.survey_workers, headrace.models.http_client.http_provider
 import headrace.models.protocols.openai_chat, headrace.models.protocols.test_model, headrace.survey.questions.kinds
@@ -45,7 +49,7 @@ def conduct(asked, streams):
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.argv[1:] = asked["arguments"]
-    runpy.run_module("tests.trouble.programs." + asked["program"], run_name="__main__", alter_sys=True)
+    runpy.run_module(asked["program"], run_name="__main__", alter_sys=True)
 
 while True:
     said, descriptors, _, _ = socket.recv_fds(orders, 1 << 20, 3)
