@@ -1,5 +1,6 @@
 """What every test gets: a data directory of its own, asyncio, hypothesis profiles, the leak check."""
 
+import gc
 import itertools
 import os
 import signal
@@ -35,6 +36,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked: settings = tested._hypothesis_internal_use_settings  # which hypothesis' own plugin sets, too
         count = max(1, round(asked.max_examples * share))
         tested._hypothesis_internal_use_settings = settings(asked, max_examples=count)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is loaded by now out of every collection: it is most of the heap, and stays to the end. A collection
+    of all of it takes 0.3 s, which runs under memory pressure ask for again and again, and copies its pages in forks.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ from tests.results import files
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import town_job
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 PEOPLE, AT = 400, 40
 
 

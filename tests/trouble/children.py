@@ -1,4 +1,4 @@
-"""Child processes that tests start, watch, kill and wait for. Covers: programs under tests/trouble/programs.
+"""Child processes that tests start, watch, kill and wait for. Covers: those under tests/trouble/programs, and others.
 
 A child tells what it knows as lines of JSON on its standard output. Every wait is for something that can be seen, and
 has an end; whatever happens, no child outlives its `with` block.
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from tests.trouble.forked_programs import ForkedProgram, fork, is_forked
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
@@ -33,20 +35,30 @@ def until(look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, 
 
 
 class Child:
-    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors."""
+    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors; a name
+    with dots is that of a module.
+
+    Where tests use the fixture `forks`, it is a fork of a process that has loaded the library (forked_programs).
+    """
 
     def __init__(self, program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
-        command = [*within, sys.executable, "-W", "error", "-m", f"tests.trouble.programs.{program}"]
-        self._process = subprocess.Popen(
-            [*command, *map(str, arguments)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=self._out,
-            stderr=self._err,
-        )
+        module = program if "." in program else f"tests.trouble.programs.{program}"
+        command = [*within, sys.executable, "-W", "error", "-m", module]
+        words, whole = [str(argument) for argument in arguments], {**os.environ, "PYTHONPATH": paths, **environment}
+        self._process: subprocess.Popen[bytes] | ForkedProgram
+        if is_forked(module) and not within:
+            self._process = fork(module, words, whole, self._out, self._err)
+        else:
+            self._process = subprocess.Popen(
+                [*command, *words],
+                cwd=ROOT,
+                env=whole,
+                stdin=subprocess.DEVNULL,
+                stdout=self._out,
+                stderr=self._err,
+            )
         self.pid = self._process.pid
 
     @property

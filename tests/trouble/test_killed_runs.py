@@ -14,6 +14,8 @@ from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.letters import right_letters
 from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 AGENTS, LATENCY_S, WINDOW = 60, 0.01, 16
 INTERVIEWS = AGENTS * len(CITIES)
 CALLS = sum(sum(calls_of(ordinal).values()) for ordinal in range(INTERVIEWS))

@@ -12,7 +12,9 @@ from tests.trouble.children import Child, until
 from tests.trouble.number_server import NumberServer
 from tests.trouble.programs.run_numbers import FACTORS, GROUPS
 
-AGENTS, WINDOW, LATENCY_S = 400, 16, 0.01
+pytestmark = pytest.mark.usefixtures("forks")
+
+AGENTS, WINDOW, LATENCY_S = 240, 16, 0.01
 
 
 def expected() -> list[dict[str, Any]]:
@@ -45,7 +47,7 @@ def test_totals_are_exact_after_every_kill(workers: int, keep: str, kills: int, 
         arguments = (path, server.url, AGENTS, WINDOW, workers, keep)
         for _ in range(kills):
             with Child("run_numbers", *arguments) as child:
-                aim = server.calls + rng.randint(20, 110)
+                aim = server.calls + rng.randint(12, 66)
                 until(lambda: server.calls >= aim or not child.is_alive, f"{aim} calls")  # noqa: B023 - used at once
                 child.kill()
             if path.exists():

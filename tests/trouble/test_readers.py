@@ -2,12 +2,15 @@ import time
 from pathlib import Path
 
 import apsw
+import pytest
 
 from headrace import Results
 from headrace.errors import HeadraceError
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.letters import letter
 from tests.trouble.programs.town import CITIES, expected
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 MB = 1_000_000
 
@@ -22,7 +25,7 @@ def can_be_read(path: Path) -> bool:
 
 
 def test_a_reader_in_another_process_sees_a_growing_number_of_whole_results(tmp_path: Path) -> None:
-    path, agents = tmp_path / "town.run", 120
+    path, agents = tmp_path / "town.run", 40
     counts: list[int] = []
     with Child("run_town", path, agents, 0.01, 20) as child:
         child.wait_until_told()

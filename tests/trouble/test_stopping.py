@@ -10,6 +10,8 @@ from headrace import Results
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected, town_job
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 AGENTS, WINDOW = 20, 10
 INTERVIEWS = AGENTS * len(CITIES)
 RIGHT = [expected(ordinal) for ordinal in range(INTERVIEWS)]

@@ -8,6 +8,8 @@ from headrace import Results
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import CITIES, expected
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 AGENTS = 20
 RIGHT = [expected(ordinal) for ordinal in range(AGENTS * len(CITIES))]
 

@@ -1,5 +1,4 @@
 import asyncio
-import json
 import os
 import random
 import signal
@@ -15,27 +14,17 @@ from headrace.errors import RunUndecided
 from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine.engine_files import warden_of
 from tests.agents.engine.isolated_functions import lines
+from tests.trouble.children import Child, until
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 ROOT = Path(__file__).parents[3]
 AGENTS, PEOPLE, NOTES = 6, 400, 8
 KILLS = 6
 
 
-def start(path: Path, effects: Path, isolation: str) -> subprocess.Popen:
-    paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
-    command = [
-        sys.executable,
-        "-W",
-        "error",
-        "-m",
-        "tests.agents.engine.programs.mix",
-        str(path),
-        str(effects),
-        isolation,
-    ]
-    return subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+def start(path: Path, effects: Path, isolation: str) -> Child:
+    return Child("tests.agents.engine.programs.mix", path, effects, isolation)
 
 
 def expected() -> list:
@@ -46,22 +35,19 @@ def expected() -> list:
 @pytest.mark.parametrize("isolation", ["inline", "process"])
 def test_an_engine_killed_at_random_moments_ends_with_the_same_results_and_no_effect_twice(tmp_path, isolation):
     seed = random.randrange(10**6)
+    print(f"seed {seed}")
     rng = random.Random(seed)
     path, effects = tmp_path / "mix.run", tmp_path / "effects"
     for _ in range(KILLS):
         with start(path, effects, isolation) as child:
-            give_up_at = time.monotonic() + 30
-            while child.poll() is None and not path.with_name("mix.run.lock").exists():
-                assert time.monotonic() < give_up_at
+            until(lambda: path.with_name("mix.run.lock").exists() or not child.is_alive, "the engine")
+            give_up_at = time.monotonic() + rng.uniform(0.05, 0.35)
+            while child.is_alive and time.monotonic() < give_up_at:
                 time.sleep(0.005)
-            try:
-                child.wait(rng.uniform(0.05, 0.35))
-            except subprocess.TimeoutExpired:
-                child.send_signal(signal.SIGKILL)
+            child.kill()
     with start(path, effects, isolation) as child:
-        out, err = child.communicate(timeout=60)
-    assert child.returncode == 0, f"seed {seed}: {err.decode()}"
-    assert json.loads(out) == {"results": expected(), "answered": PEOPLE}, f"seed {seed}"
+        told = child.ended()
+    assert told == [{"results": expected(), "answered": PEOPLE}], f"seed {seed}"
     assert sorted(effects.read_text().splitlines()) == [f"agent {number}" for number in range(AGENTS)], f"seed {seed}"
 
 

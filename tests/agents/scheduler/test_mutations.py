@@ -326,7 +326,7 @@ MUTATIONS = {
         relief, "to_preempt_for", equals_too, "of its equals none stops for who has all that it is owed", 1426
     ),
     "a child's want of memory is its own": Mutation(
-        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it has more", 237
+        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it has more", 250
     ),
     "new kinds are taken for small": Mutation(
         needs, "_promised_bytes", lambda *_: 20, "of a new kind it is promised a slot's memory", 1
@@ -379,7 +379,7 @@ MUTATIONS = {
         0,
     ),
     "a worker is believed to have had more than its host": Mutation(
-        lifecycle, "_within", lambda event, _: event, "only what could never fit, or not for long, is given up", 285
+        lifecycle, "_within", lambda event, _: event, "only what could never fit, or not for long, is given up", 322
     ),
     "an effect that never began ends": Mutation(
         lifecycle, "effect_ended", counted_below_zero, "the lowest priority goes first, and of it the newest", 45
@@ -412,7 +412,7 @@ MUTATIONS = {
         "_bring_back_what_fits",
         lambda state: None,
         "only what could never fit, or not for long, is given up",
-        1458,
+        1844,
     ),
     "what fits nowhere for long is never given up": Mutation(
         placing,
