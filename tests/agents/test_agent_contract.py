@@ -56,8 +56,9 @@ async def told(executor, *, acks=True, until=RunEnded, answers=None, ends=1):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
             if acks:
                 executor.ack(batch.upto)
-            if sum(isinstance(event, until) for event in events) >= ends:
-                return events
+            found = [place for place, event in enumerate(events, 1) if isinstance(event, until)]
+            if len(found) >= ends:
+                return events[: found[ends - 1]]  # another run's events may follow in the same batch
     return None
 
 
