@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace.agents.context import Surroundings
 from headrace.agents.contract import AgentExecutor
@@ -21,15 +22,22 @@ from tests.workers.tasks import end_workers
 OPTIONS = PoolOptions(preload=("headrace.agents.workers.agent_worker", "tests.agents.agent_functions"))
 
 
+class AgentPools(NamedTuple):
+    here: WorkerPool
+    on_node: WorkerPool  # behind the messages that cross to another host; Ray would only carry them
+
+
 @asynccontextmanager
-async def pool_for_agents() -> AsyncIterator[WorkerPool]:
+async def pools_for_agents() -> AsyncIterator[AgentPools]:
     """One warden serves many executors in turn, each of which has workers of its own."""
-    async with WorkerPool(OPTIONS) as pool:
-        yield pool
+    warden = RemoteWarden(NodeHost(), {}, lambda _: None)
+    async with WorkerPool(OPTIONS) as here, WorkerPool(OPTIONS, place=warden) as on_node:
+        yield AgentPools(here, on_node)
+    await warden.close()
 
 
 @asynccontextmanager
-async def inline(directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
+async def inline(directory: Path, _pools: AgentPools) -> AsyncIterator[AgentExecutor]:
     surroundings = Surroundings(spools=directory, register=lambda _: None, meet=lambda _: None)
     with ThreadPoolExecutor(2) as threads:
         executor = InlineAgents(agent_functions.KINDS, threads, surroundings)
@@ -40,22 +48,19 @@ async def inline(directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecu
 
 
 @asynccontextmanager
-async def isolated(directory: Path, pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
-    host = AgentHost("", pool, Lender(400_000_000, 200_000_000), directory)
+async def isolated(directory: Path, pools: AgentPools) -> AsyncIterator[AgentExecutor]:
+    host = AgentHost("", pools.here, Lender(400_000_000, 200_000_000), directory)
     async with _executor_on(host) as executor:
         yield executor
-        await end_workers(pool)
+        await end_workers(pools.here)
 
 
 @asynccontextmanager
-async def on_node(_directory: Path, _pool: WorkerPool) -> AsyncIterator[AgentExecutor]:
-    """Workers behind the messages that cross to another host; Ray would only carry them."""
-    warden = RemoteWarden(NodeHost(), {}, lambda _: None)
-    async with WorkerPool(OPTIONS, place=warden) as pool:
-        host = AgentHost("", pool, Lender(400_000_000, 200_000_000), None)
-        async with _executor_on(host) as executor:
-            yield executor
-    await warden.close()
+async def on_node(_directory: Path, pools: AgentPools) -> AsyncIterator[AgentExecutor]:
+    host = AgentHost("", pools.on_node, Lender(400_000_000, 200_000_000), None)
+    async with _executor_on(host) as executor:
+        yield executor
+        await end_workers(pools.on_node)
 
 
 @asynccontextmanager

@@ -31,18 +31,18 @@ from headrace.agents.contract import (
 from headrace.agents.workers import agent_executor as isolated_agents
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
-from tests.agents.agent_executors import EXECUTORS, pool_for_agents
+from tests.agents.agent_executors import EXECUTORS, pools_for_agents
 
 
 @pytest.fixture(scope="module")
-async def pool(anyio_backend):
-    async with pool_for_agents() as one:
-        yield one
+async def pools(anyio_backend):
+    async with pools_for_agents() as both:
+        yield both
 
 
 @pytest.fixture(params=sorted(EXECUTORS))
-def opened(request, tmp_path, pool):
-    return EXECUTORS[request.param](tmp_path, pool)
+def opened(request, tmp_path, pools):
+    return EXECUTORS[request.param](tmp_path, pools)
 
 
 async def told(executor, *, acks=True, until=RunEnded, answers=None, ends=1):
@@ -333,8 +333,8 @@ async def test_a_parent_waits_for_its_child_and_not_while_that_computes_in_its_s
         assert (end.id, end.result) == (1, b"5")
 
 
-async def test_the_limit_of_a_worker_comes_down_while_it_waits_and_is_up_again_before_it_computes(tmp_path, pool):
-    async with EXECUTORS["isolated"](tmp_path, pool) as executor:
+async def test_the_limit_of_a_worker_comes_down_while_it_waits_and_is_up_again_before_it_computes(tmp_path, pools):
+    async with EXECUTORS["isolated"](tmp_path, pools) as executor:
         executor.start(AgentRun(1, 1, "filling_after_an_ask", b"[[120000000],{}]", memory_bytes=150_000_000, slot=1))
         await told(executor, until=AskWanted)
         loan = executor._hosts[""].slots[1].loan
