@@ -19,7 +19,8 @@ import pytest
 
 # One fork for each order waits for another one, which is the command and ends like any program, with all that is done
 # then. The streams are made anew: Python looks once whether they are terminals. What is loaded is frozen: else each
-# fork would go through all of it when it ends, and copy every page.
+# fork would go through all of it when it ends, and copy every page. Typer reads the signatures of all commands once,
+# here: that took two thirds of the time of a short command.
 _SERVER = """
 import gc, io, json, os, runpy, signal, socket, sys
 import headrace.cli.made_files, headrace.cli.status.run_status, headrace.cli.rich_terminal, headrace.tables
@@ -27,8 +28,11 @@ import headrace.cli.run_files, headrace.cli.file_commands, headrace.cli.job_comm
 import headrace.cli.output, headrace.cli.main, headrace.cli.steering_commands, headrace.interviews.api
 import headrace.interviews.standalone, headrace.results.results, headrace.plan.study_files, rich.table, yaml
 import headrace.cli.status.engine_status, headrace.cli.arguments, headrace.plan.yaml_text
-import headrace.interviews.session, headrace.models.protocols.test_model, headrace.survey.questions.kinds
+import headrace.interviews.session, headrace.models.protocols.test_model, headrace.survey.questions.kinds, typer.main
+import headrace.models.http_client.http_provider
 headrace.survey.questions.kinds.kinds_by_name()  # loads them
+built, build = typer.main.get_command(headrace.cli.main.app), typer.main.get_command
+typer.main.get_command = lambda app: built if app is headrace.cli.main.app else build(app)
 gc.collect()
 gc.freeze()
 serving = socket.socket(socket.AF_UNIX)
@@ -122,12 +126,12 @@ class Fork:
             return int(self._asking.recv(16))
 
 
-_serving: list[Forks] = []  # one, while the tests of a module that asked for it run
+_serving: list[Forks] = []  # one, while the tests that asked for it run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def forks() -> Iterator[Forks]:
-    """What `headrace` needs."""
+    """What `headrace` needs: one server for all modules of a package whose conftest has it."""
     place = tempfile.mkdtemp()  # the address of a socket has to be short
     command = [sys.executable, "-W", "error", "-c", _SERVER, f"{place}/s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -171,7 +171,7 @@ async def test_an_engine_file_is_compacted_too(tmp_path: Path):
 @pytest.mark.parametrize("words", [[], ["--drop-damaged"]])
 def test_a_killed_compact_leaves_the_file_whole(tmp_path: Path, words: list[str]):
     path = tmp_path / "big.run"
-    agents = (Agent({"n": n, "note": os.urandom(150).hex()}) for n in range(20_000))
+    agents = (Agent({"n": n, "note": os.urandom(150).hex()}) for n in range(8_000))
     files.write(path, files.job(files.survey("q"), agents), lambda n: [f"answer {n}"])
     edit(path, "CREATE TABLE mine(x)", "INSERT INTO mine VALUES(zeroblob(3000000))", "DROP TABLE mine")
     if words:

@@ -28,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place")
     files.city(folder / "a.run", people=20)
     files.city(folder / "b.run", people=3)
-    agents = (Agent({"n": n, "note": "x" * 200}) for n in range(20_000))
+    agents = (Agent({"n": n, "note": "x" * 200}) for n in range(8_000))
     files.write(folder / "long.run", files.job(files.survey("q"), agents), lambda n: [f"answer {n}"])
     return folder
 

@@ -11,12 +11,13 @@ import pytest
 from headrace import Results
 from headrace.store.run_file.merging.merging import merge_run_files
 from headrace.store.whole_files import verify
+from tests.cli import forked
 from tests.cli.live import command
-from tests.cli.terminals import HEADRACE, environment
+from tests.cli.terminals import environment
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[Path]:
+def live(tmp_path: Path, forks: forked.Forks) -> Iterator[Path]:
     path = tmp_path / "live.run"
     words = ("demo", "--size", "60000", "-o", str(path))
     process = subprocess.Popen(command(*words), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -36,9 +37,7 @@ def done(path: Path) -> int:
 
 
 def headrace(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-    ended = subprocess.run(
-        [*HEADRACE, *map(str, words)], env=environment(), capture_output=True, text=True, check=False, timeout=120
-    )
+    ended = forked.headrace(Path.cwd(), *map(str, words), environment=environment())
     assert "Traceback" not in ended.stderr
     return ended
 

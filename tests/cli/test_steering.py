@@ -118,7 +118,8 @@ def test_a_process_of_another_user_is_not_asked(place: Path, monkeypatch: pytest
 
 def test_the_time_of_a_killed_run_is_counted_until_its_last_commit(place: Path):
     with live(place, *endless("a.run")) as run:
-        until(lambda: told(place, "status", "a.run")["seconds"] > 3 if run.state_once(place / "a.run") else None, "3 s")
+        run.state_once(place / "a.run")
+        until(lambda: told(place, "status", "a.run")["seconds"] > 3, "3 s", every_s=0.2)
         run.kill()
     status = told(place, "status", "a.run")
     assert (status["state"], status["pid"]) == ("not running", None)

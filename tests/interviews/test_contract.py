@@ -14,11 +14,11 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews import contract
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Rows, Spec
 from headrace.models.limiter import EndpointState
-from headrace.models.provider import Request
 from headrace.store.run_file.rows import DetailPacker, Row, Status, row_batch
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Failure, Usage
 from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS
+from tests.interviews.workers import survey_answers
 from tests.models.server import HostileServer
 
 
@@ -75,15 +75,11 @@ async def test_answers_of_interviews_in_flight_are_told_as_they_come(name: str):
     assert {(ordinal, record.question) for ordinal, record in controller.answers} == {(0, 0), (1, 0), (2, 0)}
 
 
-def answer_anew(request: Request) -> str:
-    return f"new {request.user_prompt[:15]}"
-
-
 @each_executor
 async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
     work = chunk(1, 0, 1)
     work.interviews[0].kept = [AnswerRecord(0, AnswerState.ANSWERED, value="old", attempts=1, input_tokens=5)]
-    async with opened(name, Model("test", canned_response=answer_anew)) as controller:
+    async with opened(name, Model("test", canned_response=survey_answers.answer_anew)) as controller:
         await controller.executor.start(work)
         await controller.read_until(lambda: 1 in controller.ended)
     assert controller.rows[0].answers == ["old", "new Two after old?"]
@@ -134,7 +130,7 @@ async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
 
 @each_executor
 async def test_kill_stops_one_chunk_at_once_and_no_other(name: str):
-    model = Model("test", canned_response=answer_anew, latency_s=0.3)
+    model = Model("test", canned_response=survey_answers.answer_anew, latency_s=0.3)
     async with opened(name, model) as controller:
         await controller.executor.start(chunk(1, 0, 3))
         await controller.executor.start(chunk(2, 10, 3))
@@ -191,7 +187,7 @@ async def test_each_question_is_one_request_however_large_prompts_and_replies_ar
     name: str, chars: int, server: HostileServer
 ):
     """A socket buffer holds some 200 KB: agents go to a worker and rows come back in many parts, at the same time."""
-    interviews = 12 if chars == 1_000_000 else 300
+    interviews = 8 if chars == 1_000_000 else 150
     server.behave("ok", answer="y" * chars)
     work = chunk(1, 0, interviews)
     work.agents = {n: b'{"n": "%d%s"}' % (n, b"x" * chars) for n in work.agents}

@@ -72,19 +72,24 @@ def models_running() -> Models:
 
 
 def every_kind() -> Job:
+    """One question asks for a comment; with four of them, most of the time goes into comments."""
     survey = Survey(
         [
             QuestionMultipleChoice(
                 question_name="mood", question_text="How are you?", question_options=["Good", "So-so", "Bad"]
             ),
-            QuestionLinearScale(question_name="trust", question_text="Trust?", question_options=[1, 2, 3]),
-            QuestionNumerical(question_name="hours", question_text="Hours of sleep?", min_value=3, max_value=12),
-            QuestionYesNo(question_name="car", question_text="Do you drive?"),
+            QuestionLinearScale(
+                question_name="trust", question_text="Trust?", question_options=[1, 2, 3], include_comment=False
+            ),
+            QuestionNumerical(
+                question_name="hours", question_text="Hours of sleep?", min_value=3, max_value=12, include_comment=False
+            ),
+            QuestionYesNo(question_name="car", question_text="Do you drive?", include_comment=False),
             QuestionFreeText(question_name="why", question_text="{{ mood.answer }}? Say why in five words."),
         ]
     )
     people = AgentList([Agent({"age": 31, "job": "nurse"}), Agent({"age": 64, "job": "sailor"})])
-    return survey.by(people, Model("local", max_tokens=24, context=512))
+    return survey.by(people, Model("local", max_tokens=20, context=512))
 
 
 class Answered(NamedTuple):

@@ -386,7 +386,8 @@ def test_verbs_over_a_long_list_take_no_memory():
         command = [sys.executable, "-c", _VERBS, str(count)]
         return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
-    assert peak_kb(200_000) < peak_kb(40_000) + 30_000  # 40,000 rows fill what a spool may hold in RAM
+    # 40,000 rows fill what a spool may hold in RAM; 200 bytes for each of the others are less than a row takes.
+    assert peak_kb(100_000) < peak_kb(40_000) + 12_000
 
 
 def test_a_source_is_read_by_its_kind_or_by_what_it_is(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Pages behind a place have the rows that `filter` and `sort_by` give, in that order, however often time runs out."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -63,6 +64,7 @@ def view_of(file: SharedFile, condition: str, sort: str) -> FileView:
     return view.ordering([sort.removeprefix("-")], sort.startswith("-")) if sort else view
 
 
+@cache  # several tests ask for each
 def expected(path: Path, condition: str, sort: str) -> list[int]:
     with Results.open(path) as results:
         results = results.filter(condition) if condition else results

@@ -127,7 +127,7 @@ WORK: dict[str, Callable[[Table], object]] = {
 def test_work_in_temporary_files_meets_the_limit_of_the_whole_read(results: Results, work: str) -> None:
     started_s = time.monotonic()
     with pytest.raises(QueryTimeout):
-        WORK[work](crossed(results, timeout_s=0.3))
+        WORK[work](crossed(results, timeout_s=0.15))
     assert time.monotonic() - started_s < 30
 
 

@@ -48,6 +48,10 @@ def act(request: Request) -> str:
     return f"{request.question_name} of {request.agent.get('n')} by {word or 'nobody'}"
 
 
+def answer_anew(request: Request) -> str:
+    return f"new {request.user_prompt[:15]}"
+
+
 async def act_slowly(request: Request) -> str:
     await asyncio.sleep(0.02)
     return act(request)
