@@ -23,7 +23,7 @@ PATIENCE_MS = 30_000
 HOSTILE_HOST = "rebound.example"
 _RESOLVER_RULES = f"MAP {HOSTILE_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 # Root may not have Chromium's sandbox, and all that it is shown here comes from the tests.
-# A process that draws in the place of a GPU takes a seventh of the CPU time.
+# Nothing here needs a GPU or an extension, and each would be a process more.
 _SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-extensions", f"--host-resolver-rules={_RESOLVER_RULES}"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "there is no Chromium here: apt-get install chromium"
