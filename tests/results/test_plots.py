@@ -185,6 +185,16 @@ def test_sql_and_python_count_alike_and_every_row_is_counted_once(data: st.DataO
             ET.fromstring(results.plot(name, by=by).svg())
 
 
+@pytest.mark.parametrize("numbers", [(-(2**63), 0), (-(2**63), 2**63 - 1), (2**63 - 1, 0)])
+def test_the_largest_whole_numbers_have_their_places(numbers: tuple[int, int], tmp_path: Path):
+    write(
+        tmp_path / "a.run", job(survey("x"), [Agent(name=str(n)) for n in range(2)]), lambda n: [numbers[n]], range(2)
+    )
+    with Results.open(tmp_path / "a.run") as results:
+        (panel,) = results.plot("x").chart.panels
+        assert sorted(filter(None, panel.counts)) == [1, 1]
+
+
 def test_two_files_are_one_picture(results: Results):
     both = results + results
     assert sum(both.plot("answer.rating").chart.panels[0].counts) == 400

@@ -19,6 +19,7 @@ from headrace.charts.chart_data import LONGEST_LABEL
 from headrace.charts.number_bins import NumberBins
 from headrace.display import cell_text
 from headrace.expressions import Sql
+from headrace.expressions.meaning import fits_64_bits
 from headrace.results.export.json_values import to_json
 
 NONE, OTHER, NOT_FINITE, NOT_ASKED = -1, -2, -3, -4
@@ -104,7 +105,9 @@ class NumberAxis(msgspec.Struct, frozen=True, kw_only=True):
     def in_sql(self, column: str) -> Sql | None:
         bins = self.bins
         if bins.is_whole:
-            return Sql(f"({column} - ?) / ?", (int(bins.low), int(bins.width)))
+            low, width = int(bins.low), int(bins.width)
+            is_exact = fits_64_bits(low) and fits_64_bits(bins.count * width)  # beyond, SQLite takes floats
+            return Sql(f"({column} - ?) / ?", (low, width)) if is_exact else None
         return Sql(
             f"CASE WHEN {column} BETWEEN ? AND ? THEN CAST({column} / ? - ? AS INTEGER)"
             f" WHEN {column} IS NOT NULL THEN {NOT_FINITE} END",
