@@ -12,6 +12,8 @@ from headrace.cluster.node_host import NodeHost
 from headrace.cluster.remote_warden import GATHER_S, Gathering, RemoteWarden
 from headrace.cluster.tunnel_wire import (
     CREDIT_BYTES,
+    PARTS,
+    PAYLOAD_BYTES,
     PIECE_BYTES,
     LinkData,
     LinkTaken,
@@ -34,7 +36,7 @@ class SilentNode(NodeHost):
 
     is_silent = False
 
-    async def collect(self) -> bytes:
+    async def collect(self) -> list[bytes]:
         while self.is_silent:
             await asyncio.sleep(3600)
         return await super().collect()
@@ -127,8 +129,16 @@ async def test_messages_gather_longer_while_they_go_on_coming():
     assert [gathering.after(3_000) for _ in range(6)] == [0.01, 0.02, 0.04, 0.08, 0.1, 0.1]
     assert gathering.after(80_000) == 0.0  # more waits already
     assert gathering.after(3_000) == 0.1
-    assert gathering.after(20) == GATHER_S  # hardly anything comes: what does is not kept waiting
+    assert gathering.after(20) == 0.05
+    assert gathering.after(3_000) == 0.1
+    assert [gathering.after(20) for _ in range(6)][-1] == GATHER_S  # hardly anything comes: it is not kept waiting
     assert gathering.after(3_000) == 0.01
+
+
+async def test_what_a_node_answers_gathers_until_it_fills_all_parts():
+    gathering = Gathering(lambda: 0.1, PARTS * PAYLOAD_BYTES)
+    assert [gathering.after(PAYLOAD_BYTES) for _ in range(2)] == [0.01, 0.02]
+    assert gathering.after(PARTS * PAYLOAD_BYTES - 10_000) == 0.0
 
 
 async def test_messages_that_may_not_wait_gather_as_briefly_as_ever():
@@ -144,3 +154,14 @@ async def test_a_payload_is_as_full_as_it_may_be_and_keeps_the_order():
     payloads = [outgoing.payload() for _ in range(3)]
     assert all(60_000 < len(payload) < 91_000 for payload in payloads[:2])
     assert [message.link for payload in payloads for message in decode_from_node(payload)] == list(range(7))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_what_a_node_answers_is_several_payloads_in_parts_that_stay_out_of_the_object_store():
+    outgoing = OutgoingMessages()
+    for number in range(50):
+        outgoing.post(LinkData(number, bytes(PIECE_BYTES)))
+    first, second, third = (outgoing.payload_in_parts() for _ in range(3))
+    assert all(len(part) < 91_000 for part in first + second + third)
+    assert sum(map(len, first)) > PARTS * PAYLOAD_BYTES - PIECE_BYTES
+    answered = [message for parts in (first, second, third) for message in decode_from_node(b"".join(parts))]
+    assert [message.link for message in answered] == list(range(50))  # pyright: ignore[reportAttributeAccessIssue]

@@ -15,7 +15,7 @@ endpoint, cached replies, budgets and the run file stay with the controller, for
 - **Nodes** (`ray_nodes`): an actor on each node with CPUs, for as long as it is there. One that joins gets work within
   seconds, one that is lost costs what was in flight on it. Ray repeats nothing: epochs decide who is late.
 - **Payloads** (`tunnel_wire`): one call to the node and one back at a time, each with all that was posted meanwhile,
-  and each small enough to stay out of Ray's object store.
+  in arguments and results that are small enough to stay out of Ray's object store.
 - **Links** (`links`): a worker's channel as bytes, with credit in both directions. The streams of programs go the same
   way, from file to file (`program_streams`).
 - **Readings** (`node_memory`): what everything of ours uses on the node, and what of it is not workers'.

@@ -109,14 +109,14 @@ class NodeHost:
         for message in self._incoming.messages(payload):
             await self._obey(message)
 
-    async def collect(self) -> bytes:
-        """What there is to say: at once, or within a second."""
+    async def collect(self) -> list[bytes]:
+        """What there is to say, as the parts of one payload: at once, or within a second."""
         self._heard_at = time.monotonic()
         await self._outgoing.wait(self._read_every_s)
         if time.monotonic() - self._read_at >= self._read_every_s:
             self._read_at = time.monotonic()
             self._outgoing.post(self._memory.read())
-        return self._outgoing.payload()
+        return self._outgoing.payload_in_parts()
 
     async def leave(self) -> None:
         """End everything that was forked here."""

@@ -18,7 +18,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ from headrace.cluster.code_version import code_version
 from headrace.cluster.node_host import NodeHost
 from headrace.cluster.remote_warden import GATHER_S, RemoteWarden
 from headrace.cluster.sent_files import BlockTurns
-from headrace.cluster.tunnel_wire import NodeHello
+from headrace.cluster.tunnel_wire import PARTS, NodeHello
 from headrace.errors import HeadraceError, MissingExtra, Spelled, spelled
 from headrace.ray_option import Ray
 
@@ -85,10 +85,10 @@ class RayNode:
         return f"{self.hello.host} ({self.id[:8]})"
 
     async def deliver(self, payload: bytes) -> None:
-        await _answered(self._actor.deliver, payload)
+        await _answered(_called(self._actor.deliver, payload))
 
-    async def collect(self) -> bytes:
-        return await _answered(self._actor.collect)
+    async def collect(self) -> list[bytes]:
+        return await _answered(_all_called(self._actor.collect.options(num_returns=PARTS)))
 
     async def end(self) -> None:
         """Have everything on the node ended, and the actor."""
@@ -386,13 +386,22 @@ def _ray() -> Any:
 
 
 async def _called(method: Any, *arguments: Any) -> Any:
-    return await asyncio.wrap_future(method.remote(*arguments).future())
+    return await _result(method.remote(*arguments))
 
 
-async def _answered(method: Any, *arguments: Any) -> Any:
-    """The same, where an error is the end of the node: Ray's own words for that speak of what is not so here."""
+async def _all_called(method: Any) -> list[Any]:
+    """The same for a method with several results."""
+    return await asyncio.gather(*map(_result, method.remote()))
+
+
+def _result(reference: Any) -> asyncio.Future[Any]:
+    return asyncio.wrap_future(reference.future())
+
+
+async def _answered(call: Awaitable[Any]) -> Any:
+    """Its result, where an error is the end of the node: Ray's own words for that speak of what is not so here."""
     try:
-        return await _called(method, *arguments)
+        return await call
     except Exception as error:
         raise ConnectionError(f"its actor or its raylet has died ({type(error).__name__})") from error
 

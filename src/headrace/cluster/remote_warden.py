@@ -6,7 +6,8 @@
 Whatever was posted while the last payload was on its way makes the next one. A call to a node takes one to two
 milliseconds of CPU, half of it here, so after a payload with little in it the next waits while more comes together: for
 some milliseconds at first, and twice as long each time while messages go on coming, up to what the owner of the work
-allows (`longest_gather_s`): the more nodes, the longer, or this process would do nothing but call them.
+allows (`longest_gather_s`): the more nodes, the longer, or this process would do nothing but call them. After a payload
+with hardly anything it waits half as long: among many messages there is now and then a lone one.
 
 A node that has not answered for `silent_s` is lost, and so is one whose actor has died: the pool hears that its warden
 has ended, and each worker's work goes on elsewhere. What a lost node does later is heard by nobody.
@@ -29,6 +30,9 @@ from headrace.cluster.links import RemoteChannel
 from headrace.cluster.program_streams import RemoteStreams
 from headrace.cluster.sent_files import BlockTurns, FileSender
 from headrace.cluster.tunnel_wire import (
+    PARTS,
+    PAYLOAD_BYTES,
+    PIECE_BYTES,
     BlockTaken,
     EndWarden,
     FileLeft,
@@ -64,7 +68,6 @@ SILENT_S = 15.0
 _TICK_S = 1.0
 GATHER_S = 0.005
 _HARDLY_ANY_BYTES = 200  # a reading, or a word or two
-_MUCH_BYTES = 55_000  # nearly as much as one payload takes: more waits already
 _END_WITHIN_S = 5.0
 
 
@@ -73,21 +76,27 @@ class NodeCalls(Protocol):
 
     async def deliver(self, payload: bytes) -> None: ...
 
-    async def collect(self) -> bytes: ...
+    async def collect(self) -> list[bytes]:
+        """The parts of one payload."""
+        ...
 
 
 class Gathering:
     """How long messages in one direction come together before the next payload is made of them."""
 
-    def __init__(self, longest_s: Callable[[], float]) -> None:
+    def __init__(self, longest_s: Callable[[], float], most_bytes: int = PAYLOAD_BYTES) -> None:
         self._longest_s = longest_s
+        self._much_bytes = most_bytes - PIECE_BYTES  # of one payload: what did not fit waits already
         self._s = GATHER_S
 
     def after(self, size_bytes: int) -> float:
         """How long to wait after a payload of this size."""
-        if size_bytes >= _MUCH_BYTES:
+        if size_bytes >= self._much_bytes:
             return 0.0
-        self._s = GATHER_S if size_bytes < _HARDLY_ANY_BYTES else min(self._s * 2, self._longest_s())
+        if size_bytes < _HARDLY_ANY_BYTES:
+            self._s = max(self._s / 2, GATHER_S)
+        else:
+            self._s = min(self._s * 2, self._longest_s())
         return self._s
 
 
@@ -228,10 +237,11 @@ class RemoteWarden:
             await asyncio.sleep(gathering.after(len(payload)))
 
     async def _collect(self) -> None:
-        gathering = Gathering(self._longest_gather_s)
+        gathering = Gathering(self._longest_gather_s, PARTS * PAYLOAD_BYTES)
         while self.lost is None:
-            payload = await self._answered(self._node.collect())
-            if payload is not None:
+            parts = await self._answered(self._node.collect())
+            if parts is not None:
+                payload = b"".join(parts)
                 self.heard_at = time.monotonic()
                 self._take(payload)
                 await asyncio.sleep(gathering.after(len(payload)))

@@ -10,9 +10,9 @@
       <--------------------------------------- NodeReading --- in a rhythm that the controller has chosen
 
 A link is one worker's channel, or one program's streams; its number is the worker's. `LinkTaken` returns credit: so
-many bytes of a link may be on their way at most, and whoever does not read holds up its own link only. Every payload
-stays below the size from which on Ray would put it into its object store. Does not cover: what the bytes of a link mean
-(workers.wire).
+many bytes of a link may be on their way at most, and whoever does not read holds up its own link only. A payload to the
+node, and each part of one that it answers, stays below the size from which on Ray would put it into its object store.
+Does not cover: what the bytes of a link mean (workers.wire).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, 
 
 CREDIT_BYTES = 1 << 20  # of one link, in each direction
 PIECE_BYTES = 1 << 15
-_PAYLOAD_BYTES = 90_000  # Ray keeps results of 100 KB and more in shared memory
+PAYLOAD_BYTES = 90_000  # Ray keeps arguments and results of 100 KB and more in shared memory
+PARTS = 8  # results of one call: eight take hardly more CPU than one
 _MESSAGE_BYTES = 16  # of one without data, about
 
 
@@ -213,14 +214,20 @@ class OutgoingMessages:
                 return False
         return True
 
-    def payload(self) -> bytes:
+    def payload(self, most_bytes: int = PAYLOAD_BYTES) -> bytes:
         """The next messages, encoded."""
         messages: list[ToNode | FromNode | MessagePiece] = []
         size_bytes = 0
         while self._waiting:
             message = self._waiting[0]
             size_bytes += _size_bytes(message)
-            if messages and size_bytes > _PAYLOAD_BYTES:
+            if messages and size_bytes > most_bytes:
                 break
             messages.append(self._waiting.popleft())
         return _encode(messages)
+
+    def payload_in_parts(self) -> list[bytes]:
+        """The next messages, encoded, as the results of one call: some may be empty."""
+        payload = self.payload(PARTS * PAYLOAD_BYTES)
+        size = -(-len(payload) // PARTS)
+        return [payload[part * size : (part + 1) * size] for part in range(PARTS)]

@@ -1,4 +1,4 @@
-"""Charges trees with memory in pipes and sockets: bytes written into them and not yet read. No process shows it.
+"""Charges trees with memory in pipes and sockets: what was written into them and not yet read. No process shows it.
 
 Covers: the buffers that a tree has open, each counted once. A tree with few descriptors cannot hold much there and is
 passed by after one short look. Buffers are asked for their fill through a copy of the descriptor, for a microsecond.
@@ -16,9 +16,10 @@ from headrace.memory.measure.measured_tree import MeasuredTree
 
 _FEW = 32  # of a whole tree: two hold a pipe, of 1 MB at most
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # the same on every architecture
-_SO_DOMAIN, _UNREAD, _UNSENT = 39, 0x541B, 0x5411
+_SOL_SOCKET, _SO_MEMINFO, _UNREAD = 1, 55, 0x541B
+_RECEIVED, _SENT, _QUEUED, _FIGURES = 0, 2, 5, 9  # of SO_MEMINFO
 # One of so many seconds may go into looking: more where the limit is near, or many descriptors are new.
-_SHARE_OF_TIME, _SHARE_WHEN_FILLING = 20, 3
+_SHARE_OF_TIME, _SHARE_WHEN_FILLING = 28, 3
 _MORE = 16
 
 
@@ -27,7 +28,7 @@ class SocketBuffers:
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None, use_errno=True)
-        self._number = ctypes.c_int()
+        self._number, self._figures, self._size = ctypes.c_int(), (ctypes.c_uint32 * _FIGURES)(), ctypes.c_uint()
 
     def charge(self, watch: MeasuredTree, now: float, *, is_hot: bool) -> None:
         pids = watch.tree.pids()
@@ -59,32 +60,32 @@ class SocketBuffers:
     def _add(self, pid: int, process: int, sizes: dict[str, int]) -> None:
         with suppress(OSError):  # it has ended meanwhile
             for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
-                with suppress(OSError):  # closed meanwhile
+                try:
                     target = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
-                    if target not in sizes and target.startswith(("pipe:", "socket:")):
-                        sizes[target] = self._size(process, int(number), is_socket=target.startswith("socket:"))
+                except OSError:
+                    continue  # closed meanwhile
+                if target not in sizes and target.startswith(("pipe:", "socket:")):
+                    sizes[target] = self._bytes_in(process, int(number), is_socket=target.startswith("socket:"))
 
-    def _size(self, process: int, number: int, *, is_socket: bool) -> int:
+    def _bytes_in(self, process: int, number: int, *, is_socket: bool) -> int:
         copy = self._library.syscall(_PIDFD_GETFD, process, number, 0)
         if copy < 0:
             return 0  # closed meanwhile, or a sandbox forbids it
         try:
-            if not is_socket:
-                return self._bytes_by_ioctl(copy, _UNREAD)
-            # Bytes that one end of a local socket has not read are those that the other has sent: counted there.
-            unread = 0 if self._is_local(copy) else self._bytes_by_ioctl(copy, _UNREAD)
-            return self._bytes_by_ioctl(copy, _UNSENT) + unread
+            return self._in_socket(copy) if is_socket else self._in_pipe(copy)
         finally:
             os.close(copy)
 
-    def _bytes_by_ioctl(self, descriptor: int, which: int) -> int:
-        is_known = self._library.ioctl(descriptor, which, ctypes.byref(self._number)) == 0
+    def _in_pipe(self, pipe: int) -> int:
+        is_known = self._library.ioctl(pipe, _UNREAD, ctypes.byref(self._number)) == 0
         return max(0, self._number.value) if is_known else 0
 
-    def _is_local(self, descriptor: int) -> bool:
-        size = ctypes.c_uint(ctypes.sizeof(self._number))
-        arguments = (descriptor, 1, _SO_DOMAIN, ctypes.byref(self._number), ctypes.byref(size))
-        return self._library.getsockopt(*arguments) == 0 and self._number.value == 1
+    def _in_socket(self, connection: int) -> int:
+        """What the kernel charges it with. What one end of a local socket has not read, it charges to the other."""
+        figures, self._size.value = self._figures, ctypes.sizeof(self._figures)
+        arguments = (connection, _SOL_SOCKET, _SO_MEMINFO, figures, ctypes.byref(self._size))
+        is_known = self._library.getsockopt(*arguments) == 0
+        return figures[_RECEIVED] + max(figures[_SENT], figures[_QUEUED]) if is_known else 0
 
 
 def can_read_buffers() -> bool:
