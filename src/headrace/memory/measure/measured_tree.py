@@ -6,6 +6,7 @@ Covers: the figures. Does not cover: finding them (shared_files, hidden_shared_m
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from headrace.memory.measure.tree import Tree
@@ -23,4 +24,5 @@ class MeasuredTree:
     buffers_seen: int = 0  # descriptors, when buffers were last looked at, and how long that took
     buffers_looked_at: float = 0.0
     buffers_took_s: float = 0.0
+    connections: AbstractSet[str] = frozenset()  # TCP sockets that were open then, if all together held little
     mapped_bytes: int = 0  # shared memory, files among it

@@ -2,25 +2,45 @@
 
 Covers: the buffers that a tree has open, each counted once. A tree with few descriptors cannot hold much there and is
 passed by after one short look. Buffers are asked for their fill through a copy of the descriptor, for a microsecond.
+TCP connections, of which a worker may have hundreds, are not asked while all of this machine together hold little:
+finding out that they are still the same takes a third of the time.
 Does not cover: descriptors in flight (memory.measure.hidden_shared_memory).
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import mmap
 import os
+import re
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from headrace.memory.measure.measured_tree import MeasuredTree
 
 _FEW = 32  # of a whole tree: two hold a pipe, of 1 MB at most
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # the same on every architecture
-_SOL_SOCKET, _SO_MEMINFO, _UNREAD = 1, 55, 0x541B
+_SOL_SOCKET, _SO_PROTOCOL, _SO_MEMINFO, _TCP, _UNREAD = 1, 38, 55, 6, 0x541B
 _RECEIVED, _SENT, _QUEUED, _FIGURES = 0, 2, 5, 9  # of SO_MEMINFO
-# One of so many seconds may go into looking: more where the limit is near, or many descriptors are new.
-_SHARE_OF_TIME, _SHARE_WHEN_FILLING = 28, 3
+# One of so many seconds may go into looking: more where connections hold much, and more still where the limit is near,
+# or many descriptors are new.
+_SHARE_OF_TIME, _SHARE_WHEN_MUCH, _SHARE_WHEN_FILLING = 100, 28, 3
 _MORE = 16
+_LITTLE_BYTES = 8 << 20  # in all TCP connections of this machine
+_PAGES_OF_TCP = re.compile(rb"^TCP: .* mem (\d+)$", re.MULTILINE)
+
+
+class _Found:
+    """What one look has found: pipes and sockets by their names in /proc, as many as its processes may open."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self.seen: set[str] = set()
+        self.connections: set[str] = set()
 
 
 class SocketBuffers:
@@ -36,43 +56,54 @@ class SocketBuffers:
         if descriptors <= _FEW:
             watch.buffered_bytes = watch.buffers_seen = 0
             return
-        is_filling = is_hot or descriptors >= watch.buffers_seen + _MORE
-        if now < watch.buffers_looked_at + watch.buffers_took_s * (
-            _SHARE_WHEN_FILLING if is_filling else _SHARE_OF_TIME
-        ):
+        share = _SHARE_OF_TIME if watch.connections else _SHARE_WHEN_MUCH
+        if is_hot or descriptors >= watch.buffers_seen + _MORE:
+            share = _SHARE_WHEN_FILLING
+        if now < watch.buffers_looked_at + watch.buffers_took_s * share:
             return
         began_at = time.monotonic()
-        watch.buffered_bytes, watch.buffers_seen = self.of(pids), descriptors
+        is_little = tcp_bytes() < _LITTLE_BYTES
+        found = self.look(pids, watch.connections if is_little else frozenset())
+        watch.connections = found.connections if is_little else frozenset()
+        watch.buffered_bytes, watch.buffers_seen = found.size_bytes, descriptors
         watch.buffers_looked_at, watch.buffers_took_s = now, time.monotonic() - began_at
 
-    def of(self, pids: list[int]) -> int:
-        """Bytes in all pipes and sockets that these processes have open."""
-        sizes: dict[str, int] = {}  # by pipe or socket: bounded by what these processes may open
+    def look(self, pids: list[int], known: AbstractSet[str] = frozenset()) -> _Found:
+        """What is in the pipes and sockets that these processes have open; those that are `known` are passed by."""
+        found = _Found()
         for pid in pids:
             process = self._library.syscall(_PIDFD_OPEN, pid, 0)
             if process >= 0:
                 try:
-                    self._add(pid, process, sizes)
+                    self._add(pid, process, found, known)
                 finally:
                     os.close(process)
-        return sum(sizes.values())
+        return found
 
-    def _add(self, pid: int, process: int, sizes: dict[str, int]) -> None:
-        with suppress(OSError):  # it has ended meanwhile
-            for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+    def _add(self, pid: int, process: int, found: _Found, known: AbstractSet[str]) -> None:
+        with suppress(OSError), _open_directory(f"/proc/{pid}/fd") as directory:  # it may have ended meanwhile
+            for number in os.listdir(directory):  # noqa: PTH208
                 try:
-                    target = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
+                    target = os.readlink(number, dir_fd=directory)
                 except OSError:
                     continue  # closed meanwhile
-                if target not in sizes and target.startswith(("pipe:", "socket:")):
-                    sizes[target] = self._bytes_in(process, int(number), is_socket=target.startswith("socket:"))
+                if target in known:
+                    found.connections.add(target)
+                elif target not in found.seen and target.startswith(("pipe:", "socket:")):
+                    found.seen.add(target)
+                    self._add_one(process, int(number), target, found)
 
-    def _bytes_in(self, process: int, number: int, *, is_socket: bool) -> int:
+    def _add_one(self, process: int, number: int, target: str, found: _Found) -> None:
         copy = self._library.syscall(_PIDFD_GETFD, process, number, 0)
         if copy < 0:
-            return 0  # closed meanwhile, or a sandbox forbids it
+            return  # closed meanwhile, or a sandbox forbids it
         try:
-            return self._in_socket(copy) if is_socket else self._in_pipe(copy)
+            if target.startswith("pipe:"):
+                found.size_bytes += self._in_pipe(copy)
+                return
+            found.size_bytes += self._in_socket(copy)
+            if self._option(copy, _SO_PROTOCOL, self._number) and self._number.value == _TCP:
+                found.connections.add(target)
         finally:
             os.close(copy)
 
@@ -82,10 +113,15 @@ class SocketBuffers:
 
     def _in_socket(self, connection: int) -> int:
         """What the kernel charges it with. What one end of a local socket has not read, it charges to the other."""
-        figures, self._size.value = self._figures, ctypes.sizeof(self._figures)
-        arguments = (connection, _SOL_SOCKET, _SO_MEMINFO, figures, ctypes.byref(self._size))
-        is_known = self._library.getsockopt(*arguments) == 0
+        figures = self._figures
+        is_known = self._option(connection, _SO_MEMINFO, figures)
         return figures[_RECEIVED] + max(figures[_SENT], figures[_QUEUED]) if is_known else 0
+
+    def _option(self, connection: int, option: int, value: ctypes.c_int | ctypes.Array[ctypes.c_uint32]) -> bool:
+        """Whether a socket has told this option."""
+        self._size.value = ctypes.sizeof(value)
+        arguments = (connection, _SOL_SOCKET, option, ctypes.byref(value), ctypes.byref(self._size))
+        return self._library.getsockopt(*arguments) == 0
 
 
 def can_read_buffers() -> bool:
@@ -93,10 +129,28 @@ def can_read_buffers() -> bool:
     reader, writer = os.pipe()
     try:
         os.write(writer, b"tide")
-        return SocketBuffers().of([os.getpid()]) >= len(b"tide")
+        return SocketBuffers().look([os.getpid()]).size_bytes >= len(b"tide")
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def tcp_bytes() -> float:
+    """What all TCP connections of this machine hold together, in whole pages; infinite where that is not told."""
+    try:
+        found = _PAGES_OF_TCP.search(Path("/proc/net/sockstat").read_bytes())
+    except OSError:
+        return math.inf
+    return int(found[1]) * mmap.PAGESIZE if found else math.inf
+
+
+@contextmanager
+def _open_directory(path: str) -> Generator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _descriptors(pid: int) -> int:
