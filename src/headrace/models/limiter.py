@@ -86,6 +86,7 @@ async def ask_in_turn(
     busy = 0
     while True:
         go = await turns.turn(request, tokens, is_stopping)
+        began_s = time.monotonic()
         try:
             reply = await provider.ask(request)
         except ProviderError as error:
@@ -97,7 +98,8 @@ async def ask_in_turn(
         except BaseException:
             turns.ended(go, ABANDONED)
             raise
-        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates, reply.changes))
+        took_s = time.monotonic() - began_s
+        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates, reply.changes, took_s))
         return reply
 
 

@@ -75,6 +75,18 @@ def test_what_high_calls_may_have_at_first_is_bounded_by_the_most():
     assert calls.ask(0.0, 100, Priority.HIGH) == Wait(None)
 
 
+def test_replies_that_are_heard_of_ever_later_do_not_count_as_slow():
+    calls, now_s, delay_s = endpoint(first_concurrency=8, most_concurrency=512), 0.0, 1.0
+    for _ in range(20):
+        begun = [sent(calls, now_s) for _ in range(calls.status(now_s, waiting=0).concurrency)]
+        assert isinstance(calls.ask(now_s, 100), Wait)
+        delay_s *= 1.5
+        now_s += delay_s
+        for go in begun:
+            calls.ended(now_s, go, Ok(100, took_s=1.0))
+    assert calls.status(now_s, waiting=0).concurrency == 512
+
+
 def test_rates_make_a_call_wait_until_a_time():
     calls = endpoint(requests_per_minute=60)
     out = fleet(calls)

@@ -33,11 +33,14 @@ class Closed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ok(msgspec.Struct, frozen=True, gc=False):
-    """A reply came, with so many tokens in and out; also where its text is of no use to the question."""
+    """A reply came, with so many tokens in and out; also where its text is of no use to the question. `took_s` is how
+    long the call took where it was made: a worker's result may be heard of much later. None is until now.
+    """
 
     tokens: float
     rates: RateHint | None = None
     changes: list[AddressChange] | None = None
+    took_s: float | None = None
 
 
 class Busy(msgspec.Struct, frozen=True, gc=False):

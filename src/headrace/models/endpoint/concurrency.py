@@ -66,11 +66,12 @@ class Concurrency:
         """Notes that a call had to wait because of the limit: only then may the limit grow."""
         self._was_short = True
 
-    def succeeded(self, started_s: float, now_s: float) -> None:
+    def succeeded(self, started_s: float, now_s: float, took_s: float | None = None) -> None:
+        """Counts a call that began at `started_s`; `took_s` where it did not take until now."""
         if started_s < self._round_s:
             return
         self._round_calls += 1
-        self._round_took_s += now_s - started_s
+        self._round_took_s += now_s - started_s if took_s is None else took_s
         if self._round_calls >= self._round_size:
             self._end_round(now_s)
 

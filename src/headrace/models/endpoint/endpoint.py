@@ -193,7 +193,7 @@ class Endpoint:
         match outcome:
             case Ok():
                 self._settle_reply(now_s, go, outcome)
-                self._answered(now_s, go, counts=True)
+                self._answered(now_s, go, outcome)
             case Busy():
                 self._busy_calls += 1
                 self._rates.settle(-go.tokens, now_s)
@@ -208,7 +208,7 @@ class Endpoint:
                 self._note(go, outcome.message)
                 self._was_away(now_s, go)
             case CallRefused():
-                self._answered(now_s, go, counts=False)
+                self._answered(now_s, go, None)
             case Unusable():
                 self._was_unusable(now_s, go, outcome)
             case Abandoned():
@@ -318,13 +318,13 @@ class Endpoint:
         if reply.rates is not None:
             self._rates.learn(reply.rates, now_s)
 
-    def _answered(self, now_s: float, go: Go, *, counts: bool) -> None:
-        """Ends an incident where this was the probe. `counts`: the reply is also evidence of the service's health."""
+    def _answered(self, now_s: float, go: Go, reply: Ok | None) -> None:
+        """Ends an incident where this was the probe. A reply is also evidence of the service's health."""
         if go is self._probe:
             self._recover(now_s)
-        elif counts and go.incidents == self._incidents:
+        elif reply is not None and go.incidents == self._incidents:
             self._breaker.succeeded()
-            self._concurrency.succeeded(go.started_s, now_s)
+            self._concurrency.succeeded(go.started_s, now_s, reply.took_s)
 
     def _was_busy(self, now_s: float, go: Go, retry_after_s: float | None) -> None:
         if go is self._probe:  # it says that the storm goes on, and nothing about the load
