@@ -26,6 +26,7 @@ _MOST_DRIVER_BYTES, _MOST_STORE_BYTES = 200_000_000, 50_000_000
 _MOST_GROWTH_BYTES = 20_000_000
 _IN_FLIGHT, _CALLS_IN_FLIGHT = 200, 1_000
 _LATENCY_S = 0.05
+_CALLS_TIMES = 3  # of what is enough in one process: with fewer, how a run begins decides the figures
 _IDLE_S = 5.0
 _LOOK_AGAIN_S = 0.02
 
@@ -34,7 +35,7 @@ def measure(bench: Bench) -> Table:
     from tests.cluster.real_cluster import RealCluster
 
     counts = bench.sizes.worker_interviews // 10, bench.sizes.worker_interviews
-    calls = bench.sizes.services_from, bench.sizes.services_to
+    calls = _CALLS_TIMES * bench.sizes.services_from, _CALLS_TIMES * bench.sizes.services_to
     busy_ms = [loop_ms()]
     with RealCluster(nodes=2) as cluster, model_server(latency_s=_LATENCY_S) as server:
         idle = idle_share(cluster.pid, _IDLE_S)
