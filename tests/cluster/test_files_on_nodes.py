@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from headrace import FileStore, Model, QuestionFreeText, QuestionFunctional, Ray, Scenario, ScenarioList, Survey
-from headrace.cluster.node_file_source import NodeFileSource
+from headrace.cluster.node_file_source import NodeFileContent, NodeFileSource
 from headrace.cluster.node_files import NodeFiles
 from headrace.cluster.sent_files import BlockTurns, FileSender
 from headrace.cluster.tunnel_wire import FilePiece, FileWanted, FromFiles, ToFiles
@@ -249,6 +249,22 @@ async def test_a_cache_without_room_still_hands_out_whatever_is_asked_for(
         assert len([path for path in Path(made.files.folder).iterdir() if path.is_file()]) == 1
         for copy in copies:
             copy.close()
+
+
+@pytest.mark.anyio
+async def test_a_copy_that_made_room_for_others_before_it_was_opened_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("headrace.cluster.node_files._MOST_BYTES", 1)
+    first, second = (a_file(tmp_path / f"{n}.png", 100_000 + n) for n in range(2))
+    async with crossing() as made:
+        source = NodeFileSource(made.files.folder)
+        link = await asyncio.to_thread(source._path, first)
+        (await made.copy_of(second)).close()
+        copy = NodeFileContent(link)
+        assert copy.size() == first.size
+        copy.close()
+        assert len([path for path in Path(made.files.folder).iterdir() if path.is_file()]) == 1
 
 
 @pytest.mark.anyio

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,6 @@ from headrace.workers.warden.standby import FOLDER_VARIABLE
 _SOCKET = "socket"
 # A socket's address has room for 108 bytes on Linux and 104 on macOS, the closing zero among them.
 _MOST_ADDRESS_BYTES = 103
-_MOST_TRIES = 3
 
 
 class FileAsked(msgspec.Struct, array_like=True):
@@ -33,7 +32,7 @@ class FileAsked(msgspec.Struct, array_like=True):
 
 
 class FileAnswer(msgspec.Struct, array_like=True):
-    """Where the copy is, or why there is none."""
+    """Where the copy is, by a link that is the asking worker's to remove; or why there is none."""
 
     path: str
     problem: str = ""
@@ -54,11 +53,7 @@ class NodeFileSource:
         return None if folder is None else cls(folder)
 
     def open(self, file: FileReference) -> NodeFileContent:
-        for _ in range(_MOST_TRIES):
-            path = self._path(file)
-            with suppress(FileNotFoundError):  # it had to make room for others between the answer and now
-                return NodeFileContent(path)
-        raise OSError(0, "the node's disk has no room for it")
+        return NodeFileContent(self._path(file))
 
     def _path(self, file: FileReference) -> str:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -76,13 +71,15 @@ class NodeFileContent:
     more when it is read: it is no `PathContent`, which is read twice.
     """
 
-    def __init__(self, path: str) -> None:
-        self._content = PathContent(path)
-        self._copy = path
+    def __init__(self, link: str) -> None:
+        self._content = PathContent(link)
+        self._link = Path(link)
+        if ON_LINUX:  # elsewhere `path` needs it
+            self._link.unlink()
 
     @property
     def path(self) -> str:
-        return f"/proc/{os.getpid()}/fd/{self._content.fileno()}" if ON_LINUX else self._copy
+        return f"/proc/{os.getpid()}/fd/{self._content.fileno()}" if ON_LINUX else str(self._link)
 
     def size(self) -> int:
         return self._content.size()
@@ -92,6 +89,7 @@ class NodeFileContent:
 
     def close(self) -> None:
         self._content.close()
+        self._link.unlink(missing_ok=True)
 
 
 @contextmanager

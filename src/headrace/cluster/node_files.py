@@ -6,8 +6,9 @@
                                  a private temporary directory: a file for each digest, the latest ones
 
 A worker asks through a socket in that directory and waits: in whatever thread it is, since it is answered by another
-process. What arrived has the digest that was asked for, or is refused. The directory is removed with the node's
-processes, however they end (workers.warden.standby); one that was left all the same is removed by the next of its kind.
+process. It is given a link of its own to the copy, which stays when the copy has to make room for others. What arrived
+has the digest that was asked for, or is refused. The directory is removed with the node's processes, however they end
+(workers.warden.standby); one that was left all the same is removed by the next of its kind.
 
 Does not cover: the worker's side (cluster.node_file_source).
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -52,6 +53,7 @@ class NodeFiles:
         self._most_bytes = _most_kept_bytes(self.folder)
         self._kept: OrderedDict[str, int] = OrderedDict()  # size by digest, the latest last
         self._kept_bytes = 0
+        self._awaited: Counter[str] = Counter()  # by digest: how many workers are about to be given it
         self._fetches: dict[str, asyncio.Task[str]] = {}
         self._arriving: dict[int, _ArrivingFile] = {}
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -109,16 +111,31 @@ class NodeFiles:
             writer.close()
 
     async def _answer(self, asked: FileAsked) -> FileAnswer:
-        if asked.digest not in self._kept:
-            fetch = self._fetches.get(asked.digest)
-            if fetch is None:
-                fetch = self._fetches[asked.digest] = asyncio.create_task(self._fetch(asked))
-                fetch.add_done_callback(lambda _: self._fetches.pop(asked.digest, None))
-            if problem := await asyncio.shield(fetch):  # others may wait for it too
+        self._awaited[asked.digest] += 1
+        try:
+            if asked.digest not in self._kept and (problem := await self._fetched(asked)):
                 return FileAnswer("", problem)
-        if asked.digest in self._kept:  # else it had to make room for others already, and the worker asks again
-            self._kept.move_to_end(asked.digest)
-        return FileAnswer(str(self._place(asked.digest)))
+            return FileAnswer(str(self._given(asked.digest)))
+        except OSError as error:
+            return FileAnswer("", _not_kept(error))
+        finally:
+            self._awaited -= Counter({asked.digest: 1})
+            self._make_room()
+
+    async def _fetched(self, asked: FileAsked) -> str:
+        """Why the file cannot be had; empty where it is here now. Others may wait for it too."""
+        fetch = self._fetches.get(asked.digest)
+        if fetch is None:
+            fetch = self._fetches[asked.digest] = asyncio.create_task(self._fetch(asked))
+            fetch.add_done_callback(lambda _: self._fetches.pop(asked.digest, None))
+        return await asyncio.shield(fetch)
+
+    def _given(self, digest: str) -> Path:
+        """A worker's own link to a copy; the worker removes it when it has the copy open."""
+        self._kept.move_to_end(digest)
+        link = Path(self.folder) / f"{next(_numbers)}.link"
+        link.hardlink_to(self._place(digest))
+        return link
 
     async def _fetch(self, asked: FileAsked) -> str:
         """Why the file cannot be had; empty where it is here now."""
@@ -149,10 +166,15 @@ class NodeFiles:
         arrived.path.rename(self._place(asked.digest))
         self._kept[asked.digest] = asked.size
         self._kept_bytes += asked.size
-        while self._kept_bytes > self._most_bytes and len(self._kept) > 1:
-            digest, size_bytes = self._kept.popitem(last=False)
-            self._kept_bytes -= size_bytes
-            self._place(digest).unlink(missing_ok=True)  # whoever reads it has it open, and reads on
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Remove the oldest copies that nobody is about to be given. Whoever reads one has it open, and reads on."""
+        for digest in [digest for digest in self._kept if not self._awaited[digest]]:
+            if self._kept_bytes <= self._most_bytes or len(self._kept) == 1:
+                return
+            self._kept_bytes -= self._kept.pop(digest)
+            self._place(digest).unlink(missing_ok=True)
 
     def _place(self, digest: str) -> Path:
         return Path(self.folder) / digest
