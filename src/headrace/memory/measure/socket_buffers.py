@@ -34,7 +34,7 @@ _LITTLE_BYTES = 8 << 20  # in all TCP connections of this machine
 _PAGES_OF_TCP = re.compile(rb"^TCP: .* mem (\d+)$", re.MULTILINE)
 
 
-class _Found:
+class _OpenBuffers:
     """What one look has found: pipes and sockets by their names in /proc, as many as its processes may open."""
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class SocketBuffers:
         watch.buffered_bytes, watch.buffers_seen = found.size_bytes, descriptors
         watch.buffers_looked_at, watch.buffers_took_s = now, time.monotonic() - began_at
 
-    def look(self, pids: list[int], known: AbstractSet[str] = frozenset()) -> _Found:
+    def look(self, pids: list[int], known: AbstractSet[str] = frozenset()) -> _OpenBuffers:
         """What is in the pipes and sockets that these processes have open; those that are `known` are passed by."""
-        found = _Found()
+        found = _OpenBuffers()
         for pid in pids:
             process = self._library.syscall(_PIDFD_OPEN, pid, 0)
             if process >= 0:
@@ -80,7 +80,7 @@ class SocketBuffers:
                     os.close(process)
         return found
 
-    def _add(self, pid: int, process: int, found: _Found, known: AbstractSet[str]) -> None:
+    def _add(self, pid: int, process: int, found: _OpenBuffers, known: AbstractSet[str]) -> None:
         with suppress(OSError), _open_directory(f"/proc/{pid}/fd") as directory:  # it may have ended meanwhile
             for number in os.listdir(directory):  # noqa: PTH208
                 try:
@@ -93,7 +93,7 @@ class SocketBuffers:
                     found.seen.add(target)
                     self._add_one(process, int(number), target, found)
 
-    def _add_one(self, process: int, number: int, target: str, found: _Found) -> None:
+    def _add_one(self, process: int, number: int, target: str, found: _OpenBuffers) -> None:
         copy = self._library.syscall(_PIDFD_GETFD, process, number, 0)
         if copy < 0:
             return  # closed meanwhile, or a sandbox forbids it
