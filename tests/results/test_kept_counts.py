@@ -83,7 +83,17 @@ class Answers:
 
 
 def run(path: Path, interviews: int = 240, *, fails: bool = True, **options: Any) -> None:
-    agents = [Agent(traits={"n": n, "city": ("Rome", "Oslo", "Lima")[n % 3], "age": n % 70}) for n in range(interviews)]
+    agents = [
+        Agent(
+            traits={
+                "n": n,
+                "city": ("Rome", "Oslo", "Lima")[n % 3],
+                "age": n % 70,
+                "seed": random.Random(n).randint(-(2**63), -1),
+            }
+        )
+        for n in range(interviews)
+    ]
     answers = Answers(fails=fails)
     survey().by(agents).by(ScenarioList.from_list("x", [1])).by(Model("test", func=answers)).run(
         path, cache=False, **options
@@ -126,7 +136,9 @@ def charts(path: Path, by: str | None = None, condition: str = "") -> dict[str, 
     return {name: kept_chart(each.kept, name, by, condition) for name, each in found.items()}
 
 
-@pytest.mark.parametrize(("by", "condition"), [(None, ""), ("agent.city", ""), ("agent.age", "agent.age < 40")])
+@pytest.mark.parametrize(
+    ("by", "condition"), [(None, ""), ("agent.city", ""), ("agent.age", "agent.age < 40"), ("agent.seed", "")]
+)
 def test_every_bar_has_as_many_interviews_as_its_filter_finds(path: Path, by: str | None, condition: str):
     with Results.open(path) as results:
         for name, drawn in charts(path, by, condition).items():

@@ -124,7 +124,8 @@ def _in_sql(
     other = sql_column(connection, split.column, header)
     if other is None or not is_exact(other, split.axis):
         return None
-    return counted.in_sql(column.sql), _split_sql(split, other.sql)
+    group = _split_sql(split, other.sql)
+    return None if group is None else (counted.in_sql(column.sql), group)
 
 
 def _is_counted_exactly(counted: CountedColumn, column: Column) -> bool:
@@ -139,13 +140,13 @@ def _is_counted_exactly(counted: CountedColumn, column: Column) -> bool:
             return is_answer or is_exact(column, CategoryAxis(values=()))
 
 
-def _split_sql(split: ColumnSplit, sql: str) -> Sql:
-    """The place of a row's group: nothing that grows with how many different values there are."""
+def _split_sql(split: ColumnSplit, sql: str) -> Sql | None:
+    """The place of a row's group: nothing that grows with how many different values there are. None where SQLite's
+    whole numbers end before the groups do.
+    """
     axis = split.axis
     if not isinstance(axis, CategoryAxis):
-        found = axis.in_sql(sql)
-        assert found is not None
-        return found
+        return axis.in_sql(sql)
     rest = f"CASE WHEN {sql} IS NULL THEN {NONE} ELSE {OTHER} END"
     if not axis.values:
         return Sql(rest, ())
