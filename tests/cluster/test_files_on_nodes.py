@@ -5,21 +5,24 @@ import base64
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import FileStore, Model, QuestionFreeText, QuestionFunctional, Ray, Scenario, ScenarioList, Survey
-from headrace.cluster.node_file_source import NodeFileContent, NodeFileSource
+from headrace.cluster.node_file_source import FileAsked, NodeFileSource
 from headrace.cluster.node_files import NodeFiles
 from headrace.cluster.sent_files import BlockTurns, FileSender
 from headrace.cluster.tunnel_wire import FilePiece, FileWanted, FromFiles, ToFiles
+from headrace.framing import framed
 from headrace.interviews.workers import survey_nodes
 from headrace.memory.measure.process import own_resident_bytes
 from headrace.survey.record import Cause
@@ -174,6 +177,16 @@ class Crossing:
     def on_piece(self, data: bytes) -> bytes:
         return data
 
+    @property
+    def kept(self) -> set[str]:
+        """The digests of the copies there."""
+        return {path.name for path in Path(self.files.folder).iterdir() if path.is_file()}
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_so():
+                await asyncio.sleep(0.001)
+
     async def copy_of(self, file: FileStore) -> Any:
         return await asyncio.wait_for(asyncio.to_thread(NodeFileSource(self.files.folder).open, file), PATIENCE_S)
 
@@ -227,8 +240,7 @@ async def test_the_latest_files_are_kept_and_one_that_is_open_stays_readable(
     files = [a_file(tmp_path / f"{n}.png", 1_000_000 + n) for n in range(3)]
     async with crossing() as made:
         copies = [await made.copy_of(file) for file in files]
-        kept = sorted(path.name for path in Path(made.files.folder).iterdir() if path.is_file())
-        assert kept == sorted(file.digest for file in files[1:])
+        assert made.kept == {file.digest for file in files[1:]}
         assert copies[0].read(8) == b"\x89PNG\r\n\x1a\n"
         assert Path(copies[0].path).read_bytes()[:4] == b"\x89PNG"
         (await made.copy_of(files[0])).close()
@@ -246,25 +258,37 @@ async def test_a_cache_without_room_still_hands_out_whatever_is_asked_for(
     async with crossing() as made:
         copies = await asyncio.gather(*map(made.copy_of, files))
         assert [copy.size() for copy in copies] == [file.size for file in files]
-        assert len([path for path in Path(made.files.folder).iterdir() if path.is_file()]) == 1
+        await made.until(lambda: len(made.kept) == 1)
         for copy in copies:
             copy.close()
 
 
 @pytest.mark.anyio
-async def test_a_copy_that_made_room_for_others_before_it_was_opened_can_be_opened(
+async def test_a_copy_stays_until_the_worker_that_asked_for_it_has_it_open_or_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("headrace.cluster.node_files._MOST_BYTES", 1)
-    first, second = (a_file(tmp_path / f"{n}.png", 100_000 + n) for n in range(2))
+    first, second, third = (a_file(tmp_path / f"{n}.png", 100_000 + n) for n in range(3))
     async with crossing() as made:
-        source = NodeFileSource(made.files.folder)
-        link = await asyncio.to_thread(source._path, first)
-        (await made.copy_of(second)).close()
-        copy = NodeFileContent(link)
-        assert copy.size() == first.size
-        copy.close()
-        assert len([path for path in Path(made.files.folder).iterdir() if path.is_file()]) == 1
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            copy = Path(await asyncio.to_thread(NodeFileSource(made.files.folder)._copy_of, first, connection))
+            (await made.copy_of(second)).close()
+            assert copy.stat().st_size == first.size
+        (await made.copy_of(third)).close()
+        await made.until(lambda: made.kept == {third.digest})
+
+
+@pytest.mark.anyio
+async def test_workers_that_are_killed_while_a_file_is_on_its_way_leave_nothing_beside_its_copy(tmp_path: Path):
+    file = a_file(tmp_path / "a.png", 5_000_000)
+    async with crossing() as made:
+        for _ in range(3):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.connect(f"{made.files.folder}/socket")
+                connection.sendall(framed(msgspec.msgpack.encode(FileAsked(file.path, file.digest, file.size))))
+        (await made.copy_of(file)).close()
+        await made.until(lambda: not made.files._asking)
+        assert made.kept == {file.digest}
 
 
 @pytest.mark.anyio
@@ -284,15 +308,11 @@ async def test_a_cache_that_ends_leaves_its_transfers_and_whoever_waits(tmp_path
     file = a_file(tmp_path / "a.png", 50_000_000)
     async with crossing() as made:
         asking = asyncio.create_task(made.copy_of(file))
-        async with asyncio.timeout(PATIENCE_S):
-            while not made.in_flight:
-                await asyncio.sleep(0.001)
+        await made.until(lambda: made.in_flight > 0)
         await made.files.close()
         with pytest.raises(OSError, match="closed the connection"):
             await asking
-        async with asyncio.timeout(PATIENCE_S):
-            while made.sender._sending:
-                await asyncio.sleep(0.001)
+        await made.until(lambda: not made.sender._sending)
         assert not Path(made.files.folder).exists()
 
 

@@ -32,7 +32,7 @@ class FileAsked(msgspec.Struct, array_like=True):
 
 
 class FileAnswer(msgspec.Struct, array_like=True):
-    """Where the copy is, by a link that is the asking worker's to remove; or why there is none."""
+    """Where the copy is, for as long as the worker keeps the connection; or why there is none."""
 
     path: str
     problem: str = ""
@@ -53,14 +53,18 @@ class NodeFileSource:
         return None if folder is None else cls(folder)
 
     def open(self, file: FileReference) -> NodeFileContent:
-        return NodeFileContent(self._path(file))
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            return NodeFileContent(self._copy_of(file, connection), connection)
+        except BaseException:
+            connection.close()
+            raise
 
-    def _path(self, file: FileReference) -> str:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            with bound_address(self._folder) as address:
-                connection.connect(address)
-            connection.sendall(framed(msgspec.msgpack.encode(FileAsked(file.path, file.digest, file.size))))
-            answer = msgspec.msgpack.decode(receive(connection), type=FileAnswer)
+    def _copy_of(self, file: FileReference, connection: socket.socket) -> str:
+        with bound_address(self._folder) as address:
+            connection.connect(address)
+        connection.sendall(framed(msgspec.msgpack.encode(FileAsked(file.path, file.digest, file.size))))
+        answer = msgspec.msgpack.decode(receive(connection), type=FileAnswer)
         if answer.problem:
             raise OSError(0, answer.problem)
         return answer.path
@@ -71,15 +75,16 @@ class NodeFileContent:
     more when it is read: it is no `PathContent`, which is read twice.
     """
 
-    def __init__(self, link: str) -> None:
-        self._content = PathContent(link)
-        self._link = Path(link)
-        if ON_LINUX:  # elsewhere `path` needs it
-            self._link.unlink()
+    def __init__(self, path: str, connection: socket.socket) -> None:
+        """The cache keeps the copy for as long as the connection lasts."""
+        self._content = PathContent(path)
+        self._path, self._connection = path, connection
+        if ON_LINUX:  # elsewhere `path` leads to the copy itself
+            connection.close()
 
     @property
     def path(self) -> str:
-        return f"/proc/{os.getpid()}/fd/{self._content.fileno()}" if ON_LINUX else str(self._link)
+        return f"/proc/{os.getpid()}/fd/{self._content.fileno()}" if ON_LINUX else self._path
 
     def size(self) -> int:
         return self._content.size()
@@ -89,7 +94,7 @@ class NodeFileContent:
 
     def close(self) -> None:
         self._content.close()
-        self._link.unlink(missing_ok=True)
+        self._connection.close()
 
 
 @contextmanager

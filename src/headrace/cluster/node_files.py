@@ -6,8 +6,8 @@
                                  a private temporary directory: a file for each digest, the latest ones
 
 A worker asks through a socket in that directory and waits: in whatever thread it is, since it is answered by another
-process. It is given a link of its own to the copy, which stays when the copy has to make room for others. What arrived
-has the digest that was asked for, or is refused. The directory is removed with the node's processes, however they end
+process. A copy makes no room for others until the worker has it open and ends the connection. What arrived has the
+digest that was asked for, or is refused. The directory is removed with the node's processes, however they end
 (workers.warden.standby); one that was left all the same is removed by the next of its kind.
 
 Does not cover: the worker's side (cluster.node_file_source).
@@ -19,8 +19,8 @@ import asyncio
 import shutil
 import socket
 from collections import Counter, OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class NodeFiles:
         self._most_bytes = _most_kept_bytes(self.folder)
         self._kept: OrderedDict[str, int] = OrderedDict()  # size by digest, the latest last
         self._kept_bytes = 0
-        self._awaited: Counter[str] = Counter()  # by digest: how many workers are about to be given it
+        self._asking: Counter[str] = Counter()  # by digest: how many workers wait for it or are about to open it
         self._fetches: dict[str, asyncio.Task[str]] = {}
         self._arriving: dict[int, _ArrivingFile] = {}
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -104,23 +104,28 @@ class NodeFiles:
         try:
             with suppress(OSError, EOFError, msgspec.DecodeError):  # a worker that was killed meanwhile
                 asked = msgspec.msgpack.decode(await _body(reader), type=FileAsked)
-                writer.write(framed(msgspec.msgpack.encode(await self._answer(asked))))
-                await writer.drain()
+                with self._stays(asked.digest):
+                    writer.write(framed(msgspec.msgpack.encode(await self._answer(asked))))
+                    await reader.read(1)  # the end: the worker has it open, or is no more
         finally:
             self._answering.discard(task)
             writer.close()
 
-    async def _answer(self, asked: FileAsked) -> FileAnswer:
-        self._awaited[asked.digest] += 1
+    @contextmanager
+    def _stays(self, digest: str) -> Generator[None]:
+        """Remove no copy of it meanwhile."""
+        self._asking[digest] += 1
         try:
-            if asked.digest not in self._kept and (problem := await self._fetched(asked)):
-                return FileAnswer("", problem)
-            return FileAnswer(str(self._given(asked.digest)))
-        except OSError as error:
-            return FileAnswer("", _not_kept(error))
+            yield
         finally:
-            self._awaited -= Counter({asked.digest: 1})
+            self._asking -= Counter({digest: 1})
             self._make_room()
+
+    async def _answer(self, asked: FileAsked) -> FileAnswer:
+        if asked.digest not in self._kept and (problem := await self._fetched(asked)):
+            return FileAnswer("", problem)
+        self._kept.move_to_end(asked.digest)
+        return FileAnswer(str(self._place(asked.digest)))
 
     async def _fetched(self, asked: FileAsked) -> str:
         """Why the file cannot be had; empty where it is here now. Others may wait for it too."""
@@ -129,13 +134,6 @@ class NodeFiles:
             fetch = self._fetches[asked.digest] = asyncio.create_task(self._fetch(asked))
             fetch.add_done_callback(lambda _: self._fetches.pop(asked.digest, None))
         return await asyncio.shield(fetch)
-
-    def _given(self, digest: str) -> Path:
-        """A worker's own link to a copy; the worker removes it when it has the copy open."""
-        self._kept.move_to_end(digest)
-        link = Path(self.folder) / f"{next(_numbers)}.link"
-        link.hardlink_to(self._place(digest))
-        return link
 
     async def _fetch(self, asked: FileAsked) -> str:
         """Why the file cannot be had; empty where it is here now."""
@@ -169,8 +167,8 @@ class NodeFiles:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Remove the oldest copies that nobody is about to be given. Whoever reads one has it open, and reads on."""
-        for digest in [digest for digest in self._kept if not self._awaited[digest]]:
+        """Remove the oldest copies that nobody is about to open. Whoever reads one has it open, and reads on."""
+        for digest in [digest for digest in self._kept if not self._asking[digest]]:
             if self._kept_bytes <= self._most_bytes or len(self._kept) == 1:
                 return
             self._kept_bytes -= self._kept.pop(digest)
