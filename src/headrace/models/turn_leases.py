@@ -16,7 +16,8 @@ are no more than the lent turns allow, and belong to the incident as those in fl
 first call that fails. A dead worker's turns come back with the news of its death.
 
 A lent turn is used only by calls of interviews whose answers so far are acknowledged; the others wait for turns of
-their own. So a worker whose messages do not arrive any more makes at most one call for each of its interviews.
+their own. So a worker whose messages do not arrive any more makes one call for each of its interviews: more only for
+questions that are asked at once, and where an answer is refused and asked for again.
 
 Does not cover: when a turn may be lent (models.limiter, which asks the endpoint), or the two ends of the wire
 (interviews.workers.worker_turns, interviews.workers.remote_limiter).

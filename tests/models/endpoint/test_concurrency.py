@@ -37,6 +37,21 @@ def test_it_does_not_grow_while_nobody_waits_for_it():
     assert limits.limit == 8
 
 
+def test_a_call_that_was_heard_of_after_the_last_change_but_began_before_it_tells_nothing():
+    limits = Concurrency(16, 500)
+    limits.was_short()
+    for _ in range(16):
+        limits.succeeded(0.0, 1.0, took_s=0.5)
+    assert limits.limit == 32
+    limits.was_short()
+    for _ in range(32):
+        limits.succeeded(1.0, 1.0, took_s=0.5)  # its begin and its end came with one message
+    assert limits.limit == 32
+    for _ in range(32):
+        limits.succeeded(1.0, 2.0, took_s=0.5)
+    assert limits.limit == 64
+
+
 def test_a_burst_of_refusals_halves_it_once_and_a_call_begun_later_halves_it_again():
     limits = Concurrency(200, 500)
     for _ in range(200):

@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from itertools import islice
 from typing import Protocol
 
 from headrace.errors import ModelUnusable
@@ -29,6 +30,9 @@ from headrace.models.limiter import ABANDONED, CallNotMade, EndpointState, ask_i
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
 from headrace.survey.model import Model, address_file_of
+
+# Of the line, whenever a call ends: the first are those whose answers are the likeliest to be on disk by now.
+_LOOKED_AT = 64
 
 
 class TurnLink(Protocol):
@@ -153,10 +157,10 @@ class RemoteLimiter:
         return self._recalled_s < turn.granted_s and self._loop.time() < turn.granted_s + turn.lease_s
 
     def _next_in_line(self) -> tuple[int, _CallInLine] | None:
-        """Take out the first call that may go; none while replies that have not left take memory."""
+        """Take out one of the first calls that may go; none while replies that have not left take memory."""
         if self._link.is_behind:
             return None
-        for call, waiting in self._line.items():
+        for call, waiting in islice(self._line.items(), _LOOKED_AT):
             if not waiting.turn.done() and not waiting.is_stopping() and self._is_journaled(waiting.ordinal):
                 del self._line[call]
                 return call, waiting
