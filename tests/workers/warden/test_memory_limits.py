@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from headrace.memory.measure import shared_files
-from headrace.memory.measure.hidden_shared_memory import listed_segments
 from headrace.memory.measure.process import Process
+from headrace.memory.measure.sysv_segments import listed_segments
 from headrace.memory.measure.tree import ProcessTree
 from headrace.workers.functions import refer_to
 from headrace.workers.pool import WorkerPool

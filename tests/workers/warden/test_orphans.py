@@ -1,4 +1,5 @@
 import asyncio
+import ctypes
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.memory.measure.sysv_segments import listed_segments
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.warden import standby
 from headrace.workers.wire import Death, DeathKind, TaskDone
@@ -74,6 +76,23 @@ async def test_a_daemon_of_a_worker_ends_with_a_killed_warden():
         await run_task(worker, entries.leave_a_daemon, b"", said.append)
         os.kill(pool.warden_pid, signal.SIGKILL)
         assert gone_within([worker.pid, int(said[0])], 2) == []
+
+
+async def test_the_segments_of_workers_end_with_a_killed_warden_and_no_others():
+    library = ctypes.CDLL(None)
+    ours = [library.shmget(0, 4096, 0o1600)]
+    try:
+        async with WorkerPool() as pool:
+            worker = await pool.worker(LIMIT)
+            made = int((await run_task(worker, entries.leave_a_small_segment)).payload)
+            ours.append(library.shmget(0, 4096, 0o1600))
+            assert {made, *ours} <= {segment.id for segment in listed_segments()}
+            os.kill(pool.warden_pid, signal.SIGKILL)
+            assert await soon(lambda: made not in {segment.id for segment in listed_segments()})
+            assert {*ours} <= {segment.id for segment in listed_segments()}
+    finally:
+        for segment in ours:
+            library.shmctl(segment, 0, None)
 
 
 async def test_a_killed_warden_is_told_and_its_workers_end():

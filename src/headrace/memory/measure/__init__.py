@@ -13,9 +13,9 @@ by PSS (proportional set size) once a second. For a worker's own limit:
   answer open is the tree stopped for the milliseconds that exact sizes take.
 - `shared_files`: memory in memfds and tmpfs files belongs to the tree that has the file open, or wrote most while it
   grew, and no more than that tree can have written. Files that an ended worker leaves count until they are removed.
-- `hidden_shared_memory`: SysV segments belong to the tree that made them and are removed with it. Shared memory that no
-  open file leads to (memfds mapped and closed, or in flight in a socket) shows only in the host's total: its growth is
-  charged to trees with a trace of it.
+- `hidden_shared_memory`: SysV segments (`sysv_segments`) belong to the tree that made them and are removed with it.
+  Shared memory that no open file leads to (memfds mapped and closed, or in flight in a socket) shows only in the
+  host's total: its growth is charged to trees with a trace of it.
 - `socket_buffers`: pipes and sockets are asked how full they are.
 - `cgroups`: where a cgroup v2 with the memory controller is delegated, each worker joins a leaf of its own. The
   kernel's limit then comes on top, and every process in the leaf ends with it.

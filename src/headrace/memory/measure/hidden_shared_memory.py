@@ -10,32 +10,20 @@ Does not cover: open memfds and files on tmpfs (memory.measure.shared_files), ma
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import NamedTuple
 
 from headrace.memory.measure.measured_tree import MeasuredTree
 from headrace.memory.measure.process import contents
+from headrace.memory.measure.sysv_segments import Segment, listed_segments, remove_segment
 
 Inodes = set[tuple[int, int]]
 
-_SEGMENTS = "/proc/sysvipc/shm"
-_IPC_RMID = 0
-_MOST_LISTED_BYTES = 16 << 20
 _FILLED_BYTES_PER_S = 8_000_000_000  # more than a core can fill
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 _USER_TIME, _CHILDRENS_SYSTEM_TIME = 11, 14  # of /proc/PID/stat, counted from behind the name
-
-
-class Segment(NamedTuple):
-    id: int
-    maker: int
-    last_user: int
-    attached: int
-    resident_bytes: int
 
 
 class CpuTime(NamedTuple):
@@ -96,7 +84,7 @@ class HiddenSharedMemory:
                 del self._owners[segment.id]
                 if segment.attached:
                     self._others.add(segment.id)  # a process outside has it in use
-                elif _remove(segment.id):
+                elif remove_segment(segment.id):
                     watch.segment_bytes -= segment.resident_bytes
 
     def _claimed(self, watches: list[MeasuredTree]) -> list[Segment]:
@@ -113,29 +101,6 @@ class HiddenSharedMemory:
                 if root is not None:
                     self._owners[segment.id] = root
         return segments
-
-
-def listed_segments() -> list[Segment]:
-    """The segments of the whole host, which bounds their number; none where the kernel has no SysV memory."""
-    try:
-        with open(_SEGMENTS, "rb") as listed:  # noqa: PTH123 - pathlib is more than this needs
-            lines = listed.read(_MOST_LISTED_BYTES).splitlines()
-    except OSError:
-        return []
-    if len(lines) < 2:
-        return []
-    names = [name.decode() for name in lines[0].split()]
-    found: list[Segment] = []
-    for line in lines[1:]:
-        row = dict(zip(names, line.split(), strict=False))
-        with suppress(KeyError, ValueError):
-            numbers = (int(row[name]) for name in ("shmid", "cpid", "lpid", "nattch", "rss"))
-            found.append(Segment(*numbers))
-    return found
-
-
-def _remove(segment: int) -> bool:
-    return ctypes.CDLL(None).shmctl(segment, _IPC_RMID, None) == 0
 
 
 def _give_back(watches: Iterable[MeasuredTree], gone_bytes: int) -> None:

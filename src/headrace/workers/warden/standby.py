@@ -7,9 +7,9 @@ signal); the workers' own children do not, and become children of the standby, w
 for orphans: it kills them. A warden that is stopped (SIGSTOP: a worker may send that to its parent) is continued at
 once, because meanwhile no worker is held to its limit; a warden that is stopped again and again, or whose loop does
 not turn, is killed, and with it its workers. The standby also kills a warden whose controller is gone while another
-process holds the socket open. What all of them leave on disk goes with them, where a variable names its directory. Does
-not cover: the ordinary end of all processes (warden.warden), and all three killed
-in one moment.
+process holds the socket open. What all of them leave on disk goes with them, where a variable names its directory, and
+so do the SysV segments of those that it has seen end. Does not cover: the ordinary end of all processes
+(warden.warden), and all three killed in one moment.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import NoReturn
 
 from headrace.memory.measure.os_limits import ON_LINUX, adopt_orphans
+from headrace.memory.measure.sysv_segments import listed_segments, remove_segment
 
 # Names a directory of plain files that workers use, and that goes with the last of their processes.
 FOLDER_VARIABLE = "HEADRACE_WORKERS_FOLDER"
@@ -63,12 +63,16 @@ def fork_warden(control: int) -> LivenessPage:
     if not ON_LINUX:
         return page
     controller = os.getppid()
+    others = {segment.id for segment in listed_segments()}  # made before any worker
     adopt_orphans()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     warden = os.fork()
     if warden:
         os.close(control)  # with it held here, the controller would not see the warden's end
         _stand_by(warden, controller, LivenessCheck(warden, page, time.monotonic()))
+        _remove_segments(_end_children(), others)
+        remove_folder()
+        os._exit(0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     return page
 
@@ -105,21 +109,18 @@ class LivenessCheck:
             os.kill(self._warden, signal.SIGKILL)
 
 
-def _stand_by(warden: int, controller: int, check: LivenessCheck) -> NoReturn:
-    """Wait until the warden has ended, kill the processes that it leaves, and exit."""
+def _stand_by(warden: int, controller: int, check: LivenessCheck) -> None:
+    """Wait until the warden has ended."""
     while True:
         pid, status = os.waitpid(warden, os.WNOHANG | os.WUNTRACED)
         if pid == warden and not os.WIFSTOPPED(status):
-            break
+            return
         if pid == warden:
             check.stopped(time.monotonic())
         if os.getppid() != controller:
             os.kill(warden, signal.SIGKILL)
         check.look(time.monotonic())
         signal.sigtimedwait({signal.SIGCHLD}, _LOOK_EVERY_S)
-    _end_children()
-    remove_folder()
-    os._exit(0)
 
 
 def continue_if_stopped(standby: int) -> bool:
@@ -134,17 +135,26 @@ def continue_if_stopped(standby: int) -> bool:
     return is_stopped
 
 
-def _end_children() -> None:
-    """Kill all children, again and again: each one that ends leaves its own children here."""
-    give_up_at = time.monotonic() + _END_WITHIN_S
+def _end_children() -> set[int]:
+    """Kill all children, again and again: each one that ends leaves its own children here. Return those that ended."""
+    give_up_at, ended = time.monotonic() + _END_WITHIN_S, set[int]()
     while (pids := _children()) and time.monotonic() < give_up_at:
         for pid in pids:
             with suppress(PermissionError):  # it has become another user's
                 os.kill(pid, signal.SIGKILL)  # not yet waited for: the pid cannot be another's
         with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                ended.add(pid)
         time.sleep(0.001)
+    return ended
+
+
+def _remove_segments(pids: set[int], others: set[int]) -> None:
+    """Remove SysV segments that these processes have made, or used last, unless somebody uses one."""
+    for segment in listed_segments() if pids else []:
+        is_theirs = segment.id not in others and not pids.isdisjoint((segment.maker, segment.last_user))
+        if is_theirs and not segment.attached:
+            remove_segment(segment.id)
 
 
 def remove_folder() -> None:
