@@ -64,6 +64,22 @@ def test_a_former_key_is_taken_out_too(sent):
     assert sent.clean_text(f"{KEY} another-key-0123456789", is_answer=True) == "[key] [key]"
 
 
+def test_a_key_that_was_renewed_two_hundred_times_is_taken_out_in_all_its_versions(sent):
+    keys = [f"token-{number:04}-0123456789" for number in range(200)]
+    for key in keys:
+        sent.add(key)
+    assert sent.clean_text(" ".join([KEY, *keys]), is_answer=False) == " ".join(["[key]"] * 201)
+
+
+def test_a_key_in_use_is_not_forgotten_however_often_another_is_renewed(sent):
+    for number in range(1_000):
+        sent.add(f"token-{number:04}-0123456789")
+        sent.add(KEY)
+    assert sent.clean_text(f"{KEY} token-0000-0123456789 token-0999-0123456789", is_answer=False) == (
+        "[key] token-0000-0123456789 [key]"
+    )
+
+
 def test_what_holds_no_key_is_left_as_it_is(sent):
     chance = random.Random(1)
     letters = string.printable + "%&\\u00é"

@@ -52,6 +52,8 @@ class Key:
         if self._value is None and self._source is not None:
             async with self._asking:
                 self._value = self._value or await _given_by(self._source)
+        if self._value is not None:
+            SENT.add(self._value)  # again and again: what was not sent for a long time may be forgotten there
         return self._value
 
     async def renew(self, refused: str | None) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ HIDDEN = "[key]"
 _LONG = 16
 _LEAST_SECRET = 8  # of letters and digits; shorter "keys" are placeholders such as EMPTY, which an answer may well hold
 _LEAST_HIDDEN = 6
-_MOST_KEYS = 32
+_MOST_KEYS = 256  # ten days of a key that is renewed every hour; each takes a microsecond of every reply
 _COMMON = bytes(sorted({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"}))
 _LEAST_RARE = 4
 _OF_ENCODINGS = frozenset("+/=")
@@ -39,21 +40,29 @@ _OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 class SentKeys:
-    """The latest keys that were sent; older ones are forgotten, so that renewing never makes this long."""
+    """The keys that were sent. Beyond 256, the one that was sent the longest time ago is forgotten: renewing never
+    makes this long.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[str, _SentKey] = {}
         self._escapes: list[tuple[bytes, re.Pattern[bytes]]] = []
+        self._adds = 0
 
     def __bool__(self) -> bool:
         return bool(self._keys)
 
     def add(self, key: str) -> None:
-        if len(key) >= _LEAST_HIDDEN and key not in self._keys:
+        self._adds += 1
+        if key not in self._keys:
+            if len(key) < _LEAST_HIDDEN:
+                return
             self._keys[key] = _SentKey(key)
             while len(self._keys) > _MOST_KEYS:
-                del self._keys[next(iter(self._keys))]
+                oldest = min(self._keys.values(), key=lambda each: each.sent)
+                del self._keys[oldest.key]
             self._escapes = _escapes_of(_OF_ENCODINGS.union(*self._keys))
+        self._keys[key].sent = self._adds
 
     def clean_body(self, body: bytes, *, is_answer: bool) -> bytes:
         """A body without any key. Out of an answer only what cannot be a word of its own is taken."""
@@ -63,7 +72,7 @@ class SentKeys:
         rare = body.translate(None, _COMMON)
         found = [
             key
-            for key in self._keys.values()
+            for key in list(self._keys.values())  # another thread may add one meanwhile
             if (key.is_secret or not is_answer) and (has_escapes or key.may_be_in(body, rare))
         ]
         if not found:
@@ -88,8 +97,11 @@ class SentKeys:
 
 
 class _SentKey:
+    """`sent` is when it was sent last, counted in keys."""
+
     def __init__(self, key: str) -> None:
         self.key = key
+        self.sent: float = math.inf
         has_both = any(letter.isdigit() for letter in key) and any(letter.isalpha() for letter in key)
         self.is_secret = len(key) >= _LONG or (len(key) >= _LEAST_SECRET and has_both)
         needles = [needle.encode() for needle in self._needles()]
