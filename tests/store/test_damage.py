@@ -98,6 +98,9 @@ def test_rows_that_are_missing_are_missed(copy: Path, lost: str) -> None:
             lambda: list(results),
             lambda: results.filter("answer.rating > 3").to_dicts(),
             lambda: results.sort_by("answer.mood").to_dicts(),
+            lambda: results.sql("select count(*) from self").first(),
+            lambda: results.tally("answer.mood").to_dicts(),
+            lambda: results.group_by("answer.mood").agg(n="count()").to_dicts(),
         ):
             with pytest.raises(RunFileDamaged, match=f"{missing} are missing"):
                 way()

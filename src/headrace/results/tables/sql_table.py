@@ -29,6 +29,7 @@ from headrace.store.hardening import only_allowed, query_may
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.queries.query_limits import MOST_QUERY_LETTERS, MOST_VALUE_BYTES, limit_user_sql
 from headrace.store.queries.query_thread import UserQuery
+from headrace.store.run_file.interview_queries import check_none_is_missing
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.run_schema import view_columns
 from headrace.store.run_file.user_sql import (
@@ -108,7 +109,11 @@ class OneFile(SqlSource):
             kinds = column_kinds(connection, names.columns[name], self.opened.header)
             return kinds is None or ColumnKind.TEXT in kinds
 
-        return FilledSelf(lambda each: define_self(each, self._columns(each, names, used), source), has_texts)
+        def define(connection: apsw.Connection) -> None:
+            check_none_is_missing(connection, self.opened.reader.path)
+            define_self(connection, self._columns(connection, names, used), source)
+
+        return FilledSelf(define, has_texts)
 
     def _columns(self, connection: apsw.Connection, names: SqlNames, used: list[str]) -> list[tuple[str, str]]:
         viewed = interview_columns(connection, self.opened.reader.path, names.names, len(names.computed))
