@@ -266,6 +266,13 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
         """How many interviews may be in flight."""
         return self.concurrency or _CONCURRENCY
 
+    @property
+    def sizes_in_words(self) -> list[str]:
+        """How much may go on at once, as far as that is not the default."""
+        numbers = (("concurrency", self.concurrency), ("workers", self.workers))
+        words = [f"{name} {number:,}" for name, number in numbers if number is not None]
+        return words if self.memory is None else [*words, f"memory {self.memory}"]
+
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What `job.run(...)` was asked for. `n` is None where the user left the choice to us.

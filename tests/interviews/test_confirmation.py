@@ -79,6 +79,22 @@ def test_a_file_from_elsewhere_contacts_nobody_and_reads_no_key_unasked(
     assert (server.calls, path.read_bytes() == content) == (before, True)
 
 
+def test_the_question_names_the_budgets_that_a_file_claims(server: HostileServer, elsewhere: Elsewhere, tmp_path: Path):
+    price = {"input": 1.5, "output": 2.5}
+    path = elsewhere.run(
+        a_job(server, price=price),
+        tmp_path / "a.run",
+        limit=1,
+        max_tokens_total=90_000,
+        memory="95%",
+        concurrency=5_000,
+    )
+    with pytest.raises(NotConfirmed) as refused:
+        Job.open(path).run(path)
+    claimed = "4 interviews, no limit of cost, at most 90,000 tokens, concurrency 5,000, memory 95%"
+    assert f"A run of it has {claimed}, prices of m at $1.5 in, $2.5 out" in str(refused.value)
+
+
 def test_an_address_alone_does_not_allow_a_key_that_is_not_its_own(
     server: HostileServer, elsewhere: Elsewhere, tmp_path: Path
 ):

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from headrace.display import counted
 from headrace.errors import OptionError
 from headrace.limits import Budgets, MemoryLimits, RunOptions
 from headrace.memory.budget import memory_limits
@@ -26,6 +27,7 @@ from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
 from headrace.store.run_file.keeping.stored_keep import Keeping
 from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_plan
+from headrace.units import format_dollars
 
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
@@ -90,7 +92,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise NotConfirmed, before a key is read, where this user has to be asked."""
         if self.unconfirmed:
-            raise not_confirmed(self.claimed_by, self.unconfirmed)
+            raise not_confirmed(self.claimed_by, self.unconfirmed, self._claims())
 
     def memory_limits(self) -> MemoryLimits:
         limits = memory_limits(self.budgets.memory)
@@ -106,6 +108,16 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _has_unconfirmed_memory(self) -> bool:
         return self.budgets.memory is not None and self.budgets.memory not in self.confirmed.memory
+
+    def _claims(self) -> str:
+        """How far a run would go, in words."""
+        cost, tokens = self.budgets.max_cost, self.budgets.max_tokens_total
+        limits = [
+            "no limit of cost" if cost is None else f"at most {format_dollars(cost)}",
+            "no limit of tokens" if tokens is None else f"at most {counted(tokens, 'token')}",
+        ]
+        words = [counted(self.confirmed.interviews, "interview"), *limits, *self.budgets.sizes_in_words]
+        return f" A run of it has {', '.join([*words, *(f'prices of {price}' for price in self.confirmed.prices)])}."
 
     def _asked_bytes(self) -> int:
         return memory_limits(self.budgets.memory).budget_bytes

@@ -23,10 +23,4 @@ def budgets_text(budgets: Budgets, stats: Stats) -> str:
         parts.append(f"{spent} of {format_dollars(budgets.max_cost)}")
     if budgets.max_tokens_total is not None:
         parts.append(f"{stats.tokens:,} of {counted(budgets.max_tokens_total, 'token')}")
-    if budgets.concurrency is not None:
-        parts.append(f"concurrency {budgets.concurrency:,}")
-    if budgets.workers is not None:
-        parts.append(f"workers {budgets.workers:,}")
-    if budgets.memory is not None:
-        parts.append(f"memory {budgets.memory}")
-    return ", ".join(parts)
+    return ", ".join([*parts, *budgets.sizes_in_words])
