@@ -15,6 +15,7 @@ import pytest
 from headrace import Engine, Job, Results
 from headrace.errors import RunFileDamaged
 from headrace.results.file_facts import read_facts
+from headrace.store.disk_errors import cannot_roll_back_here
 from tests.trouble.programs.letters import letters_job
 
 COUNT = 40
@@ -114,6 +115,16 @@ def test_a_half_written_engine_file_is_rolled_back(tmp_path: Path) -> None:
 
 async def greet(_ctx, name):
     return f"hello {name}"
+
+
+def test_the_command_that_copies_works_with_any_name(tmp_path: Path) -> None:
+    path, there = tmp_path / "my file's.run", tmp_path / "there"
+    path.write_bytes(b"x")
+    path.with_name(f"{path.name}-journal").write_bytes(b"y")
+    there.mkdir()
+    command = cannot_roll_back_here(path).fix.partition("there: ")[2].replace("DIRECTORY", str(there))
+    subprocess.run(command, shell=True, check=True, timeout=60)
+    assert sorted(copied.name for copied in there.iterdir()) == [path.name, f"{path.name}-journal"]
 
 
 def test_where_nothing_can_be_written_the_way_to_copy_is_told(half: Path, tmp_path: Path) -> None:

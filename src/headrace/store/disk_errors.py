@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -153,7 +154,7 @@ def needs_recovery(error: apsw.Error) -> bool:
 
 def cannot_roll_back_here(path: Path) -> RunFileError:
     """The error for a file that a killed process left half written where nothing can be written."""
-    files = " ".join(str(part) for part in map(path.with_name, _names(path)) if part.exists())
+    files = shlex.join(str(part) for part in map(path.with_name, _names(path)) if part.exists())
     return RunFileError(
         f"{path} was left by a process that was killed, and cannot be put in order here: {path.parent} or the file"
         " cannot be written.",
