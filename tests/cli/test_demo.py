@@ -80,16 +80,21 @@ def test_a_large_demo_that_nobody_watches_draws_its_memory_once(
     monkeypatch.setattr(demo_run, "_LARGE", 600)
     demo_run.run_demo(moods(), 600, tmp_path / "demo.run")
     told = capsys.readouterr().out
-    assert told.count("49 KB: measured with EDSL") == 1
+    assert told.count("47 KB: measured with EDSL") == 1
     assert "MB │" in told
     assert "\x1b" not in told
+
+
+def test_the_readme_has_the_same_figure():
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert f"| RAM per further interview | {demo_run.THEIR_BYTES_EACH // 1000} KB |" in readme
 
 
 def test_a_large_demo_draws_two_lines_while_it_runs_on_any_terminal():
     shown = in_terminal("demo", "--size", "20000", columns=40)
     assert shown.returncode == 0
     before, _, _ = shown.text.partition("run file:")
-    assert before.count("49 KB: measured with EDSL") > 1
+    assert before.count("47 KB: measured with EDSL") > 1
     assert "20,000 interviews" in before
     assert max(map(len, before.splitlines())) <= 40
 

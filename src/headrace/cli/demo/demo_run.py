@@ -29,7 +29,7 @@ from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes, format_duration
 
 # What EDSL 1.0.9 was measured to keep in RAM for each interview: `./scripts/bench memory` prints it.
-_THEIR_BYTES_EACH = 49_000
+THEIR_BYTES_EACH = 47_000
 _LARGE = 20_000
 _REDRAWN_EVERY_S = 0.4
 
@@ -97,7 +97,7 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
     if options.progress_bar:
         job.run(path, fresh=options.fresh, progress_bar=True, cache=False).close()
         return
-    picture = MemoryPicture(len(job), _THEIR_BYTES_EACH)
+    picture = MemoryPicture(len(job), THEIR_BYTES_EACH)
     live = Live(console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
     with Delivery(job, path, options, listening=False) as delivery, live if terminal.is_live else nullcontext():
         delivery.start()
