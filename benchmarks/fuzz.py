@@ -1,6 +1,8 @@
 """Mutated files: each opens right or is refused in our words, in time and memory, with nothing executed or written.
 
-Each mutant is opened, read, summed, shown, run and verified in a process of its own, two at a time.
+Each mutant is opened, read, summed, shown, run and verified in a process of its own, two at a time. Right is: the rows
+are those of the file before it was changed (a file of the first version has no checksums, and is not held to that),
+what was refused is found by `verify`, and reading leaves every byte of the file as it was.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.bench import Bench
 from benchmarks.mutants import mutate
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from headrace import Results
 
 MOST_S, MOST_BYTES = 2.0, 200_000_000
+NEW = "new-"  # begins the names of files of this version
+Rows: TypeAlias = list[object]
 _GIVE_UP_S = 20.0
 _AT_ONCE = 2
 _BASES = Path(__file__).parents[1] / "tests" / "data" / "format_1"
@@ -60,7 +64,7 @@ def bases(folder: Path) -> list[Path]:
         old.write_bytes(gzip.decompress(packed.read_bytes()))
         made.append(old)
         if "engine" not in packed.name:
-            new = folder / f"new-{old.name}"
+            new = folder / f"{NEW}{old.name}"
             Job.open(old).run(new, limit=7).close()
             made.append(new)
     return made
@@ -78,6 +82,7 @@ def _import_all() -> None:
 def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outcome]:
     """The outcome of each seed's mutant, as they end."""
     running: dict[int, tuple[int, float, Path, bytearray]] = {}  # by the pipe's descriptor
+    right = {base: _rows(base) for base in files if base.name.startswith(NEW)}
     left = iter(seeds)
     is_over = False
     while running or not is_over:
@@ -86,15 +91,15 @@ def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outc
             if seed is None:
                 is_over = True
                 break
-            reading, pid, place = _start(seed, files, folder)
+            base = files[seed % len(files)]
+            reading, pid, place = _start(seed, base, right.get(base), folder)
             running[reading] = (pid, time.monotonic(), place, bytearray())
         yield from _collected(running)
 
 
-def _start(seed: int, files: list[Path], folder: Path) -> tuple[int, int, Path]:
+def _start(seed: int, base: Path, right: Rows | None, folder: Path) -> tuple[int, int, Path]:
     place = folder / f"mutant-{seed}"
     place.mkdir()
-    base = files[seed % len(files)]
     path = Path(shutil.copy(base, place / "x.run"))
     kind = f"{mutate(path, seed)} of {base.name}"
     for beside in place.iterdir():
@@ -107,7 +112,7 @@ def _start(seed: int, files: list[Path], folder: Path) -> tuple[int, int, Path]:
         try:
             os.close(reading)
             os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-            os.write(writing, json.dumps(vars(_exercise(seed, kind, path))).encode())
+            os.write(writing, json.dumps(vars(_exercise(seed, kind, path, right))).encode())
             status = 0
         finally:
             os._exit(status)
@@ -138,24 +143,18 @@ def _ended(running: dict[int, tuple[int, float, Path, bytearray]], reading: int,
     return Outcome(**json.loads(content))
 
 
-def _exercise(seed: int, kind: str, path: Path) -> Outcome:
-    from headrace.errors import HeadraceError, Interrupted
-
+def _exercise(seed: int, kind: str, path: Path, right: Rows | None) -> Outcome:
     outcome = Outcome(seed, kind)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     os.environ["HEADRACE_HOME"] = str(path.parent / "home")
-    for name, way in _ways(path):
-        started_s = time.process_time()
-        try:
-            way()
-        except (HeadraceError, Interrupted):
-            outcome.refused += name != "engine"
-        except BaseException:  # noqa: BLE001 - whatever it is, it is what is looked for
-            outcome.faults.append(f"{name}: {traceback.format_exc(limit=-4)}")
-        took_s = time.process_time() - started_s
-        outcome.seconds = max(outcome.seconds, took_s)
-        if took_s > MOST_S:
-            outcome.faults.append(f"{name}: took {took_s:.1f} s")
+    content = path.read_bytes()
+    answers = {name: _tried(name, way, outcome) for name, way in _readings(path)}
+    if path.read_bytes() != content:
+        outcome.faults.append("reading changed the file")
+    if right is not None:
+        outcome.faults += _wrong(answers, right)
+    for name, way in _writings(path):
+        _tried(name, way, outcome)
     outcome.bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if outcome.bytes > MOST_BYTES:
         outcome.faults.append(f"took {outcome.bytes / 1e6:.0f} MB")
@@ -166,16 +165,54 @@ def _exercise(seed: int, kind: str, path: Path) -> Outcome:
     return outcome
 
 
-def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Everything that is done with a file; the run comes last, since it writes."""
-    from headrace import Job, Results
+def _tried(name: str, way: Callable[[], object], outcome: Outcome) -> object:
+    """What it gave; an error of ours where it was refused."""
+    from headrace.errors import HeadraceError, Interrupted
+
+    started_s = time.process_time()
+    try:
+        return way()
+    except (HeadraceError, Interrupted) as error:
+        outcome.refused += name != "engine"
+        return error
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        outcome.faults.append(f"{name}: {traceback.format_exc(limit=-4)}")
+        return error
+    finally:
+        took_s = time.process_time() - started_s
+        outcome.seconds = max(outcome.seconds, took_s)
+        if took_s > MOST_S:
+            outcome.faults.append(f"{name}: took {took_s:.1f} s")
+
+
+def _wrong(answers: dict[str, object], right: Rows) -> list[str]:
+    """What was read without a word and is not what the file had, or was refused and not found by `verify`."""
+    from headrace.store.verification import Verification
+
+    read, found = answers["read"], answers["verify"]
+    faults = ["read: other rows than it had, without a word"] if isinstance(read, list) and read != right else []
+    is_missed = isinstance(found, Verification) and not found.findings
+    if is_missed and isinstance(read, BaseException):
+        faults.append(f"verify: found nothing, where reading says {read}")
+    return faults
+
+
+def _rows(path: Path) -> Rows:
+    from headrace import Results
+
+    return [(r.ordinal, r.answer, dict(r.agent), dict(r.scenario), r.model.name) for r in Results.open(path)]
+
+
+def _readings(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Everything that is read of a file."""
+    from headrace import Results
     from headrace.cli.status.run_status import show_status
     from headrace.store.whole_files import verify
 
     def results() -> Results:
         return Results.open(path)
 
-    yield "read", lambda: [(r.answer, r.agent, r.scenario) for r in results()]
+    yield "read", lambda: _rows(path)
     yield "details", lambda: [(r.prompts, r.failures, r.times) for r in results()]
     yield "export", lambda: results().to_dicts()
     yield "filter", lambda: results().filter("interview.ordinal > 1 and iteration.iteration == 0").to_dicts()
@@ -197,6 +234,12 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "history", lambda: results().memory_history()
     yield "status", lambda: show_status(path, as_json=True)
     yield "verify", lambda: verify(path)
+
+
+def _writings(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What may write to a file that it finds in order."""
+    from headrace import Job
+
     yield "engine", lambda: asyncio.run(_open_engine(path))
     yield "run", lambda: Job.open(path).run(path, retry_failed=True, memory="+200MB").close()
 
