@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
+from tests.forks import Forks
 
 SURVEY = """
 questions:

@@ -10,8 +10,9 @@ import pytest
 
 from headrace import AgentList, FileStore, Job, Model, QuestionFreeText, Scenario, Survey
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
 from tests.cli.terminals import in_terminal
+from tests.forks import Forks
 from tests.models.server import HostileServer
 from tests.pictures import png
 

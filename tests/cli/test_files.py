@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
+from tests.forks import Forks
 from tests.pictures import png
 
 

@@ -14,10 +14,11 @@ from headrace.store.whole_files import verify
 from tests.cli import forked
 from tests.cli.live import command
 from tests.cli.terminals import environment
+from tests.forks import Forks
 
 
 @pytest.fixture
-def live(tmp_path: Path, forks: forked.Forks) -> Iterator[Path]:
+def live(tmp_path: Path, forks: Forks) -> Iterator[Path]:
     path = tmp_path / "live.run"
     words = ("demo", "--size", "60000", "-o", str(path))
     process = subprocess.Popen(command(*words), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
+from tests.forks import Forks
 
 SURVEY = "questions:\n  - {kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}\n"
 RUN = ("run", "survey.yaml", "--scenarios", "cities.csv", "--model", "test")

@@ -20,8 +20,9 @@ from headrace.interviews.steering.messages import (
     TuneRequest,
 )
 from headrace.store.holder_socket.socket_address import encoded
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
+from tests.forks import Forks
 from tests.trouble.children import until
 
 

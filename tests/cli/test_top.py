@@ -8,8 +8,9 @@ import pytest
 from headrace import Agent, Engine, Model, QuestionFreeText, Survey
 from headrace.cli.top.top_lines import Room, top_lines
 from headrace.web.shown_files import ShownFiles
-from tests.cli.forked import Forks, headrace
+from tests.cli.forked import headrace
 from tests.cli.live import live
+from tests.forks import Forks
 
 
 @pytest.fixture

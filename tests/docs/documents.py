@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.cli.forked import Forks
+from tests.forks import Forks
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -11,10 +11,9 @@ from headrace.cli.main import app
 from headrace.plan.study_files import JOB_PARTS
 from headrace.plan.survey_file import SURVEY_PARTS, names_of, settings_in_files, written_kinds
 from scripts.survey_schema import survey_schema
-from tests.cli.forked import Forks, forks
 from tests.docs.documents import DOCS, Shell, code_names, files, is_as_shown, sections, session, tables
+from tests.forks import Forks
 
-__all__ = ["forks"]
 DOCUMENT = (DOCS / "cli.md").read_text("utf-8")
 SECTIONS = {section.title: section.text for section in sections(DOCUMENT)}
 GROUP = typer.main.get_command(app)

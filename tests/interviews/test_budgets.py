@@ -12,11 +12,11 @@ from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismat
 from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
-from tests.cli.forked import Forks, forks, headrace
+from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
+from tests.forks import Forks
 from tests.trouble.children import until
 
-__all__ = ["forks"]
 PRICE = {"input": 1000.0, "output": 1000.0}  # a tenth of a cent a token
 GIVEN: list[tuple[str, Any]] = [
     ("memory", "60%"),

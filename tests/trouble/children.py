@@ -16,10 +16,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tests.trouble.forked_programs import ForkedProgram, fork, is_forked
+from tests.forks import Fork, serving
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 90.0
+# Programs whose own memory no test measures.
+FORKED = {
+    "tests.agents.engine.programs.mix",
+    *(f"tests.trouble.programs.{name}" for name in ("run_letters", "run_numbers", "run_rows", "run_town", "stopping")),
+}
 _LOOK_EVERY_S = 0.002
 
 Seen = TypeVar("Seen")
@@ -38,27 +43,24 @@ class Child:
     """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors; a name
     with dots is that of a module.
 
-    Where tests use the fixture `forks`, it is a fork of a process that has loaded the library (forked_programs).
+    Those of FORKED are forks where tests use the fixture `forks`, but `within` another program.
     """
 
     def __init__(self, program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
         module = program if "." in program else f"tests.trouble.programs.{program}"
-        command = [*within, sys.executable, "-W", "error", "-m", module]
         words, whole = [str(argument) for argument in arguments], {**os.environ, "PYTHONPATH": paths, **environment}
-        self._process: subprocess.Popen[bytes] | ForkedProgram
-        if is_forked(module) and not within:
-            self._process = fork(module, words, whole, self._out, self._err)
-        else:
-            self._process = subprocess.Popen(
-                [*command, *words],
-                cwd=ROOT,
-                env=whole,
-                stdin=subprocess.DEVNULL,
-                stdout=self._out,
-                stderr=self._err,
-            )
+        self._process: subprocess.Popen[bytes] | Fork
+        with Path(os.devnull).open("rb") as nothing:
+            if module in FORKED and not within and (server := serving()) is not None:
+                streams = [stream.fileno() for stream in (nothing, self._out, self._err)]
+                self._process = server.start(module, words, whole, streams)
+            else:
+                command = [*within, sys.executable, "-W", "error", "-m", module, *words]
+                self._process = subprocess.Popen(
+                    command, cwd=ROOT, env=whole, stdin=nothing, stdout=self._out, stderr=self._err
+                )
         self.pid = self._process.pid
 
     @property
