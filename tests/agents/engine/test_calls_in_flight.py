@@ -13,8 +13,8 @@ import pytest
 from headrace import Priority
 from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
-from tests.agents.engine.gathering_server import Gathering
 from tests.agents.engine.waiting_engines import LONG_S, engine_at, results, until
+from tests.models.gathering_server import Gathering
 
 pytestmark = pytest.mark.usefixtures("small_warden")
 

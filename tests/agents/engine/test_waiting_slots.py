@@ -11,8 +11,8 @@ from headrace.agents.engine import held_answers
 from headrace.agents.engine.live_runs import HeldAnswer
 from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
-from tests.agents.engine.gathering_server import Gathering
 from tests.agents.engine.waiting_engines import engine_at, results, until
+from tests.models.gathering_server import Gathering
 
 pytestmark = pytest.mark.usefixtures("small_warden")
 

@@ -37,3 +37,26 @@ class Gathering:
         await self._all_here.wait()
         self.waiting -= 1
         out.send(http(500, error("broken")) if self._fails else http(200, completion(call, call.prompt)))
+
+
+class Rounds:
+    """What a HostileServer does: replies wait until `size` calls are in flight, again and again, but for the last of
+    `total`. With fewer in flight at once, the run never ends.
+    """
+
+    def __init__(self, size: int, total: int) -> None:
+        self.name = f"rounds-{next(_numbers)}"
+        self._size, self._left = size, total
+        self._waiting = 0
+        self._all_here = asyncio.Event()
+        BEHAVIOURS[self.name] = self._respond
+
+    async def _respond(self, call: Call, out: Connection) -> None:
+        self._left -= 1
+        self._waiting += 1
+        all_here = self._all_here
+        if self._waiting >= self._size or not self._left:
+            all_here.set()
+            self._all_here, self._waiting = asyncio.Event(), 0
+        await all_here.wait()
+        out.send(http(200, completion(call)))
