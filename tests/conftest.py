@@ -22,6 +22,32 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _homes = itertools.count()
 
+# Each takes more than 20 s. They begin first: side by side, a file at a time, one that began last would end alone.
+LONGEST = [
+    "interviews/workers/test_survey_workers.py",
+    "interviews/services/test_address_files.py",
+    "web/browser/test_every_page.py",
+    "trouble/test_stopping.py",
+    "trouble/test_memory.py",
+    "models/test_local.py",
+    "interviews/test_contract.py",
+    "cli/test_steering.py",
+    "agents/engine/test_lending_by_priority.py",
+    "trouble/test_killed_totals.py",
+    "agents/engine/test_isolated_agents.py",
+    "interviews/test_ctrl_c.py",
+    "agents/engine/test_calls_in_flight.py",
+    "agents/nodes/test_engines_on_nodes.py",
+    "agents/engine/test_blocking_heartbeats.py",
+    "trouble/test_killed_runs.py",
+    "interviews/workers/test_paid_calls.py",
+    "store/test_live_file.py",
+    "agents/test_agent_contract.py",
+    "workers/test_workers.py",
+    "workers/warden/test_memory_limits.py",
+    "results/test_runaway_queries.py",
+]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--histories", type=int, default=1_000, help="random histories of the scheduler to play")
@@ -29,7 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try a share of the examples that each property asks for; `.ci/run` has a step that tries all of them."""
+    """Begin with the longest files. Try a share of the examples that each property asks for; `.ci/run` has a step that
+    tries all of them.
+    """
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     share: float = config.getoption("examples")
     properties = {item.function for item in items if isinstance(item, pytest.Function) and is_property(item.function)}
     for tested in properties:  # once, for it may be many items

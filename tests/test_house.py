@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "headrace"
 MOST_FILES = 20
@@ -124,6 +126,10 @@ def test_no_test_module_imports_another():
         names = [node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
         found += [f"{path.relative_to(ROOT)}: {name}" for name in names if re.search(r"^tests\..*\btest_\w+$", name)]
     assert found == []
+
+
+def test_the_tests_that_begin_first_exist():
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
 
 
 def test_modules_that_docstrings_name_exist():
