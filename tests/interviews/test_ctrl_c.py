@@ -8,6 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from headrace import Model, QuestionFreeText, Results, Survey
+from headrace.errors import Interrupted
+from headrace.interviews import delivery
+from headrace.interviews.standalone import StandaloneRun
+
 PROGRAM = """
 import atexit, sys
 from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
@@ -180,3 +187,48 @@ def test_ipython_and_notebooks_show_the_message_alone(tmp_path: Path):
     )
     assert ran.stdout.startswith("shown: Stopped after 1 of 2 interviews; all of them are saved in a.run.")
     assert "Traceback" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [(delivery, "end_in_one_line"), (delivery, "say_stopping"), (StandaloneRun, "stop"), (StandaloneRun, "join")],
+    ids=lambda moment: moment[1],
+)
+def test_a_second_ctrl_c_is_one_at_any_moment_of_the_stop(moment, tmp_path: Path, monkeypatch, capsys):
+    """On a busy machine the first one may still be on its way when the second comes."""
+    owner, name = moment
+    real, presses = getattr(owner, name), []
+
+    def pressed(*arguments, **options):
+        if not presses:
+            presses.append(name)
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+    with pytest.raises(Interrupted):
+        job.run(tmp_path / "a.run", n=50, concurrency=5, on_result=lambda _: signal.raise_signal(signal.SIGINT))
+    assert presses == [name]
+    assert capsys.readouterr().err.splitlines()[-1].startswith("stopping")
+    assert not (tmp_path / "a.run.lock").exists()
+    with job.run(tmp_path / "a.run", n=50) as results:
+        assert len(results) == 50
+
+
+def test_ctrl_c_while_a_run_that_has_ended_is_closed_ends_the_program(tmp_path: Path, monkeypatch):
+    real, presses = StandaloneRun.join, []
+
+    def pressed(run):
+        if not presses:
+            presses.append(1)
+            signal.raise_signal(signal.SIGINT)
+        real(run)
+
+    monkeypatch.setattr(StandaloneRun, "join", pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test"))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        job.run(tmp_path / "a.run", n=5)
+    assert not isinstance(stopped.value, Interrupted)
+    with Results.open(tmp_path / "a.run") as results:
+        assert len(results) == 5

@@ -48,6 +48,7 @@ class Delivery:
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
         self._key = AsyncioKey()
+        self._stops = 0
         self._look_every_s = panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else None
 
     def __enter__(self) -> Self:
@@ -56,19 +57,37 @@ class Delivery:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            end_in_one_line()
-        if kind is not None:
-            if kind is KeyboardInterrupt and self._run.is_running:
-                say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
-            self._run.stop()
-            self._wait_for_end()
-        self._run.join()
-        _close(self._display, self._run)
-        if kind is KeyboardInterrupt and isinstance(stopped := self._run.failure(), Interrupted):
+        is_key = kind is KeyboardInterrupt
+        wanted_stops = 0 if kind is None else 1
+        while True:
+            try:
+                if isinstance(error, KeyboardInterrupt):
+                    end_in_one_line()
+                self._end(wanted_stops, is_key=is_key)
+                break
+            except KeyboardInterrupt:  # another one, which may come at any moment of this
+                wanted_stops += 1
+        if is_key and isinstance(stopped := self._run.failure(), Interrupted):
             if self._key.is_elsewhere:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
+        if kind is None and wanted_stops:
+            raise KeyboardInterrupt  # the run had ended, and the program has not
+
+    def _end(self, wanted_stops: int, *, is_key: bool) -> None:
+        """End the run with all that belongs to it. Called once more where a Ctrl-C came in between."""
+        while self._stops < wanted_stops:
+            if self._stops and self._run.is_running:
+                say_stopping_now()
+            elif is_key and self._run.is_running:
+                say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
+            self._run.stop()
+            self._stops += 1
+        while wanted_stops and self._run.is_running:
+            with receiving_ctrl_c():
+                self._run.ended.exception()
+        self._run.join()
+        _close(self._display, self._run)
 
     def start(self) -> OpenedRun:
         self._run.start()
@@ -104,15 +123,6 @@ class Delivery:
             self._look()
             with receiving_ctrl_c(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
-
-    def _wait_for_end(self) -> None:
-        while self._run.is_running:
-            try:
-                with receiving_ctrl_c():
-                    self._run.ended.exception()
-            except KeyboardInterrupt:
-                say_stopping_now()
-                self._run.stop()
 
     def _look(self) -> None:
         _show(self._display, self._run)
