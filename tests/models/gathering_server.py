@@ -1,34 +1,30 @@
 """A model server whose replies wait until so many calls are in flight at once: no clock tells whether they were."""
 
 import asyncio
-import itertools
 
-from tests.models.behaviours import BEHAVIOURS, Call, Connection, completion, error, http
-
-_numbers = itertools.count()
+from tests.models.behaviours import Call, Connection, completion, error, http
 
 
 class Gathering:
-    """What a HostileServer does (`server.behave(Gathering(4).name)`). `most` is how many calls were in flight at once;
-    once that was `count`, all are answered, and so is each that comes later: with an error where the service `fails`.
+    """What a HostileServer does (`server.behave([Gathering(4).respond])`). `most` is how many calls were in flight at
+    once; once that was `count`, all are answered, and so is each that comes later: with an error where the service
+    `fails`.
     """
 
     def __init__(self, count: int, *, fails: bool = False) -> None:
-        self.name = f"gathering-{next(_numbers)}"
         self.count = count
         self.most = 0
         self.waiting = 0
         self._fails = fails
         self._all_here = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        BEHAVIOURS[self.name] = self._respond
 
     def answer(self) -> None:
         """Have all answered that wait, though fewer than `count`."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._all_here.set)
 
-    async def _respond(self, call: Call, out: Connection) -> None:
+    async def respond(self, call: Call, out: Connection) -> None:
         self._loop = asyncio.get_running_loop()
         self.waiting += 1
         self.most = max(self.most, self.waiting)
@@ -45,13 +41,11 @@ class Rounds:
     """
 
     def __init__(self, size: int, total: int) -> None:
-        self.name = f"rounds-{next(_numbers)}"
         self._size, self._left = size, total
         self._waiting = 0
         self._all_here = asyncio.Event()
-        BEHAVIOURS[self.name] = self._respond
 
-    async def _respond(self, call: Call, out: Connection) -> None:
+    async def respond(self, call: Call, out: Connection) -> None:
         self._left -= 1
         self._waiting += 1
         all_here = self._all_here

@@ -23,20 +23,20 @@ from typing import Any, Self
 
 import msgspec
 
-from tests.models.behaviours import BEHAVIOURS, Call, Connection, completion, http
+from tests.models.behaviours import BEHAVIOURS, Behaviour, Call, Connection, completion, http
 
-Choose = Callable[[Call], str]
+Choose = Callable[[Call], str | Behaviour]
 Latency = Callable[[random.Random], float]
 _MOST_PROMPTS = 20_000
 _STORM_AFTER_S = 1.0
 _MOST_KEPT = 1_000
 
 
-def in_turn(names: Sequence[str]) -> Choose:
+def in_turn(behaviours: Sequence[str | Behaviour]) -> Choose:
     """One behaviour after the other; the last one stays."""
-    _known(*names)
+    _known(*behaviours)
     counted = iter(range(1 << 62))
-    return lambda _: names[min(next(counted), len(names) - 1)]
+    return lambda _: behaviours[min(next(counted), len(behaviours) - 1)]
 
 
 def mix(weights: dict[str, float], seed: int) -> Choose:
@@ -66,9 +66,10 @@ class Storm:
         return self._name if 0 <= now_s - self._begins_s < self._lasts_s else "ok"
 
 
-def _known(*names: str) -> None:
-    assert names, "no behaviour given"
-    assert {*names} <= {"ok", *BEHAVIOURS}, {*names} - {"ok", *BEHAVIOURS}
+def _known(*behaviours: str | Behaviour) -> None:
+    assert behaviours, "no behaviour given"
+    unknown = {each for each in behaviours if isinstance(each, str)} - {"ok", *BEHAVIOURS}
+    assert not unknown, unknown
 
 
 @dataclass
@@ -145,15 +146,16 @@ class Exchanges(asyncio.Protocol):
             return
         call = Call(script.seen, path, headers, msgspec.json.decode(body), script.answer)
         script.note(call)
-        name = script.choose(call)
-        script.turned_away += name != "ok"
+        chosen = script.choose(call)
+        script.turned_away += chosen != "ok"
         wait_s = script.latency(script.rng) if script.latency else 0.0
-        if name == "ok" and not wait_s:
+        if chosen == "ok" and not wait_s:
             self.transport.write(_ok(call))
-        elif name == "ok":
+        elif chosen == "ok":
             asyncio.get_running_loop().call_later(wait_s, self._write, _ok(call))
         else:
-            self._start(BEHAVIOURS[name](call, Connection(self.transport, self._writable)), wait_s)
+            behaviour = BEHAVIOURS[chosen] if isinstance(chosen, str) else chosen
+            self._start(behaviour(call, Connection(self.transport, self._writable)), wait_s)
 
     def _write(self, data: bytes) -> None:
         if not self.transport.is_closing():
@@ -198,7 +200,11 @@ class HostileServer:
         return self.script.kept[-1]
 
     def behave(
-        self, what: str | Sequence[str] | Choose, *, answer: str | None = None, latency: Latency | None = None
+        self,
+        what: str | Sequence[str | Behaviour] | Choose,
+        *,
+        answer: str | None = None,
+        latency: Latency | None = None,
     ) -> None:
         """What to do from now on; everything seen so far is forgotten."""
         choose = what if callable(what) else in_turn([what] if isinstance(what, str) else what)

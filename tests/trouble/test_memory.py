@@ -52,7 +52,7 @@ def test_large_replies_of_a_service_are_asked_for_many_at_a_time_to_the_end(tmp_
     """Each interview in flight was counted as if it held several copies of its reply, from before that came."""
     count = 60
     with HostileServer() as server:
-        server.behave(Rounds(8, count).name, answer=letter(1, MB))
+        server.behave([Rounds(8, count).respond], answer=letter(1, MB))
         (told,) = run_child("ask_large", how, tmp_path / "large.run", count, server.url)
         assert server.calls == count
     assert told["error"] is None, told

@@ -32,7 +32,7 @@ async def asked(engine, server):
 
 async def test_a_higher_run_has_the_memory_of_one_that_waits_at_once_and_no_call_is_made_twice(tmp_path, server):
     log, held = tmp_path / "log", Gathering(2)
-    server.behave(held.name)
+    server.behave([held.respond])
     async with engine_at(tmp_path / "a.run", "process", memory="+300MB", slot_memory="200MB") as engine:
         low = await engine.submit(functions.holds_memory_and_asks, server.url, str(log), priority=Priority.LOW)
         await asked(engine, server)
@@ -64,7 +64,7 @@ def narrow(path, isolation="process"):
 
 async def test_a_reply_that_comes_while_its_run_is_in_the_queue_is_journaled(tmp_path, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with narrow(tmp_path / "a.run") as engine:
         run, other = await preempted(engine, server, tmp_path, functions.holds_memory_and_asks)
         steps = engine.status().counts["steps"]
@@ -77,7 +77,7 @@ async def test_a_reply_that_comes_while_its_run_is_in_the_queue_is_journaled(tmp
 
 async def test_a_run_that_comes_back_joins_its_call(tmp_path, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with narrow(tmp_path / "a.run") as engine:
         run, other = await preempted(engine, server, tmp_path, functions.holds_memory_and_asks)
         (tmp_path / "flag").touch()
@@ -90,7 +90,7 @@ async def test_a_run_that_comes_back_joins_its_call(tmp_path, server):
 
 async def test_a_reply_that_comes_before_the_next_attempt_is_at_its_step_is_kept_for_it(tmp_path, server):
     held, log = Gathering(2), tmp_path / "log"
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", "process") as engine:
         run = await engine.submit(functions.lingers_and_asks, server.url, str(log), str(tmp_path / "flag"))
         await asked(engine, server)
@@ -106,7 +106,7 @@ async def test_a_reply_that_comes_before_the_next_attempt_is_at_its_step_is_kept
 
 async def test_the_time_for_a_reply_does_not_run_out_while_no_attempt_waits_for_it(tmp_path, server):
     held, log, flag = Gathering(2), tmp_path / "log", tmp_path / "flag"
-    server.behave(held.name)
+    server.behave([held.respond])
     async with engine_at(tmp_path / "a.run", "process") as engine:
         run = await engine.submit(functions.lingers_and_asks, server.url, str(log), str(flag), 5.0)
         await asked(engine, server)
@@ -122,7 +122,7 @@ async def test_the_time_for_a_reply_does_not_run_out_while_no_attempt_waits_for_
 @pytest.mark.parametrize("function", [functions.tells_its_worker_and_asks, functions.child_tells_and_asks])
 async def test_a_worker_killed_while_its_run_waits_costs_nothing(tmp_path, server, function):
     log, held = tmp_path / "log", Gathering(2)
-    server.behave(held.name)
+    server.behave([held.respond])
     async with engine_at(tmp_path / "a.run", "process") as engine:
         run = await engine.submit(function, server.url, str(log))
         await asked(engine, server)
@@ -146,7 +146,7 @@ async def test_a_worker_that_runs_out_of_memory_beside_a_call_does_not_cost_the_
 
 async def test_an_attempt_that_asks_something_else_gets_the_reply_to_that(tmp_path, server):
     held, log = Gathering(2), tmp_path / "log"
-    server.behave(held.name)
+    server.behave([held.respond])
     async with engine_at(tmp_path / "a.run", "process") as engine:
         run = await engine.submit(functions.asks_something_else_each_time, server.url, str(log))
         await asked(engine, server)
@@ -158,7 +158,7 @@ async def test_an_attempt_that_asks_something_else_gets_the_reply_to_that(tmp_pa
 
 async def test_a_call_that_fails_after_its_attempt_is_made_again_by_the_next(tmp_path, server):
     held, log = Gathering(2, fails=True), tmp_path / "log"
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with narrow(tmp_path / "a.run") as engine:
         run, other = await preempted(engine, server, tmp_path, functions.holds_memory_and_asks)
         held.answer()
@@ -172,7 +172,7 @@ async def test_a_call_that_fails_after_its_attempt_is_made_again_by_the_next(tmp
 
 async def test_a_reply_of_a_run_that_was_cancelled_meanwhile_is_dropped_and_counted(tmp_path, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with narrow(tmp_path / "a.run") as engine:
         run, other = await preempted(engine, server, tmp_path, functions.holds_memory_and_asks)
         await run.cancel()
@@ -188,7 +188,7 @@ async def test_a_reply_of_a_run_that_was_cancelled_meanwhile_is_dropped_and_coun
 
 async def test_a_run_that_is_cancelled_while_it_waits_gives_its_call_up(tmp_path, isolation, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         run = await engine.submit(functions.asks, server.url, "tell")
         await asked(engine, server)
@@ -202,7 +202,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_gives_its_call_up(tmp_path
 
 async def test_a_step_that_runs_beside_a_call_is_not_cut_and_its_result_is_kept(tmp_path, isolation, server):
     held, log = Gathering(2), str(tmp_path / "log")
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         low = await engine.submit(functions.computes_beside_an_ask, server.url, log, priority=Priority.LOW)
         await until(lambda: server.calls == 1 and "begins" in functions.lines(log))
@@ -229,7 +229,7 @@ async def test_an_engine_that_closes_keeps_a_reply_that_comes_within_its_grace_p
 
 async def test_an_engine_that_closes_does_not_wait_for_a_reply_that_does_not_come(tmp_path, isolation, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     log = str(tmp_path / "log")
     began_s = time.monotonic()
     async with engine_at(tmp_path / "a.run", isolation) as engine:
@@ -257,7 +257,7 @@ asyncio.run(main())
 
 async def test_a_call_that_was_in_flight_when_the_engine_was_killed_is_made_again(tmp_path, server):
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     command = [sys.executable, "-c", KILLED, str(tmp_path / "a.run"), server.url]
     with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as process:
         await until(lambda: server.calls == 1)

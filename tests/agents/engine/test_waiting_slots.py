@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("small_warden")
 @pytest.mark.parametrize("count", [4, 10])
 async def test_more_runs_than_slots_wait_for_models_at_once(tmp_path, isolation, server, count):
     gathering = Gathering(min(count, 8))  # as many as a new endpoint gets at once
-    server.behave(gathering.name)
+    server.behave([gathering.respond])
     async with engine_at(tmp_path / "a.run", isolation, slots=2, queue_depth=10) as engine:
         runs = [await engine.submit(functions.asks, server.url, f"p{number}") for number in range(count)]
         assert await results(*runs) == [f"p{number}" for number in range(count)]
@@ -30,7 +30,7 @@ async def test_more_runs_than_slots_wait_for_models_at_once(tmp_path, isolation,
 
 async def test_a_run_that_asks_several_times_at_once_waits_again_after_each_reply(tmp_path, isolation, server):
     gathering = Gathering(4)
-    server.behave(lambda call: "ok" if call.prompt == "quick" else gathering.name, answer="quick")
+    server.behave(lambda call: "ok" if call.prompt == "quick" else gathering.respond, answer="quick")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         several = await engine.submit(functions.asks_several, server.url, ["a", "quick", "b", "c"])
         one = await engine.submit(functions.asks, server.url, "d")
@@ -38,7 +38,7 @@ async def test_a_run_that_asks_several_times_at_once_waits_again_after_each_repl
 
 
 async def test_a_step_beside_a_request_has_its_turn_when_the_other_run_waits_too(tmp_path, isolation, server):
-    server.behave(Gathering(2).name)
+    server.behave([Gathering(2).respond])
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         beside = await engine.submit(functions.steps_beside_an_ask, server.url, "a", str(tmp_path / "log"))
         other = await engine.submit(functions.asks, server.url, "b")
@@ -46,7 +46,7 @@ async def test_a_step_beside_a_request_has_its_turn_when_the_other_run_waits_too
 
 
 async def test_a_child_that_waits_in_its_parents_slot_gives_it_away(tmp_path, isolation, server):
-    server.behave(Gathering(2).name)
+    server.behave([Gathering(2).respond])
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         runs = [await engine.submit(functions.child_asks, server.url, name) for name in ("a", "b")]
         assert await results(*runs) == ["a", "b"]
@@ -71,7 +71,7 @@ async def test_no_more_runs_compute_at_once_than_there_are_slots(tmp_path, isola
 
 async def test_an_engine_that_is_left_while_its_run_waits_goes_on_when_it_is_opened_again(tmp_path, isolation, server):
     log, held = tmp_path / "log", Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
         await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
@@ -85,7 +85,7 @@ async def held_answer(engine, server, tmp_path):
     """A run whose reply is there and whose slot computes for another, which ends when the flag is there."""
     log = str(tmp_path / "log")
     held = Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     run = await engine.submit(functions.tells_its_worker_and_asks, server.url, log)
     await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
     other = await engine.submit(functions.computes_until, log, str(tmp_path / "flag"))
@@ -152,7 +152,7 @@ async def test_an_engine_that_is_left_while_a_reply_is_held_does_not_ask_again(t
 
 async def test_a_run_that_waits_gives_its_memory_to_critical_work(tmp_path, server):
     log, held = tmp_path / "log", Gathering(2)
-    server.behave([held.name, "ok"], answer="again")
+    server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", "process", memory="+300MB", slot_memory="200MB") as engine:
         run = await engine.submit(functions.holds_memory_and_asks, server.url, str(log))
         await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
