@@ -125,6 +125,28 @@ def test_each_failure_has_its_kind_and_names_who_was_asked_where(server, service
         assert str(error).startswith(f"m at {server.url}")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-4o-mni", "gpt-4o-mini"),
+        ("claude-sonet-4-5", "claude-sonnet-4-5"),
+        ("gpt-4o", None),
+        ("Qwen/Qwen2.5-7B", None),
+    ],
+)
+def test_a_name_that_a_service_does_not_know_is_compared_with_well_known_ones(server, name: str, meant: str | None):
+    server.behave("404")
+
+    async def asked() -> Reply | ProviderError:
+        model = Model(name, service_name="openai_compatible", base_url=server.url)
+        async with opened(model) as provider:
+            return await outcome(provider, a_request())
+
+    words = str(asyncio.run(asked()))
+    assert "Check the model's name and base_url." in words
+    assert ("Did you mean" in words, repr(meant) in words) == (meant is not None, meant is not None)
+
+
 def test_a_failure_leaves_the_provider_fit_for_the_next_call(server, service, stream):
     server.behave(mix({"ok": 2, "reset": 1, "500": 1, "truncated-json": 1, "short-length": 1, "garbage": 1}, seed=3))
 

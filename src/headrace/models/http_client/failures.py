@@ -23,8 +23,10 @@ from headrace.errors import (
     ProviderRefused,
     ProviderTimeout,
     ProviderUnavailable,
+    closest,
 )
 from headrace.models.http_client.decoding import fields
+from headrace.survey.known_services import WELL_KNOWN_MODELS
 from headrace.survey.values import repair_text
 
 _LONGEST_WORDS = 300
@@ -164,12 +166,20 @@ def _fix(about: About, status: int, headers: Mapping[str, str], everything: str)
         case 401 | 403:
             return _check_key(about)
         case 404 | 405:
-            return "Check the model's name and base_url."
+            return f"Check the model's name and base_url.{_meant(about.model)}"
         case _ if 300 <= status < 400:
             place = _short(headers.get("Location", "").partition("?")[0])
             return f"It points elsewhere ({place}): give that as base_url, without its last part."
         case _:
             return "Check the model's name and parameters."
+
+
+def _meant(model: str) -> str:
+    """A well-known name that a mistyped one is close to, as a question: its service may have been implied by the
+    beginning of the name alone.
+    """
+    close = None if model in WELL_KNOWN_MODELS else closest(model, WELL_KNOWN_MODELS)
+    return "" if close is None else f" Did you mean {close!r}?"
 
 
 def _check_key(about: About) -> str:
