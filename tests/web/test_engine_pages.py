@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -403,11 +404,15 @@ async def test_events_that_tell_the_same_are_one_row(tmp_path: Path):
         await elsewhere(until, lambda: engine.status().heartbeats[0].failures > 5, "beats that fail")
     with RunningPage(tmp_path) as page:
         name = engine_id(page)
-        failed = [each for each in page.api(f"/engines/{name}/events")["events"] if "broke" in each["reason"]]
-        assert len(failed) == 1
-        assert failed[0]["times"] > 5
-        assert failed[0]["since"] < failed[0]["at"]
-        assert f"× {failed[0]['times']}, since " in without_scripts(page.get(f"/engines/{name}/events"))
+        events = page.api(f"/engines/{name}/events")["events"]
+        told = [(each["run"], each["what"], each["reason"]) for each in events]
+        assert all(one != other for one, other in pairwise(told))
+        failed = [each for each in events if "broke" in each["reason"]]  # one, unless something else came in between
+        assert sum(each["times"] for each in failed) > 5
+        most = max(failed, key=lambda each: each["times"])
+        assert most["times"] > 2
+        assert most["since"] < most["at"]
+        assert f"× {most['times']}, since " in without_scripts(page.get(f"/engines/{name}/events"))
 
 
 def test_a_run_file_is_no_engine_and_an_id_that_is_none_is_said(tmp_path: Path):
