@@ -52,6 +52,18 @@ def test_a_call_that_was_heard_of_after_the_last_change_but_began_before_it_tell
     assert limits.limit == 64
 
 
+def test_a_call_that_began_with_the_last_change_counts():
+    limits = Concurrency(16, 500)
+    limits.was_short()
+    for _ in range(16):
+        limits.succeeded(-0.27, 0.43)
+    assert limits.limit == 32
+    limits.was_short()
+    for _ in range(32):
+        limits.succeeded(0.43, 1.13)  # in floating point, 1.13 - (1.13 - 0.43) is less than 0.43
+    assert limits.limit == 64
+
+
 def test_a_burst_of_refusals_halves_it_once_and_a_call_begun_later_halves_it_again():
     limits = Concurrency(200, 500)
     for _ in range(200):

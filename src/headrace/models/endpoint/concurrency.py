@@ -70,11 +70,11 @@ class Concurrency:
         """Counts a call that began at `started_s`; `took_s` where it did not take until now. Behind messages that come
         together, such a call may have begun before it was heard of, and before the last change.
         """
-        took_s = now_s - started_s if took_s is None else took_s
-        if min(started_s, now_s - took_s) < self._round_s:
+        began_s = started_s if took_s is None else min(started_s, now_s - took_s)
+        if began_s < self._round_s:
             return
         self._round_calls += 1
-        self._round_took_s += took_s
+        self._round_took_s += now_s - started_s if took_s is None else took_s
         if self._round_calls >= self._round_size:
             self._end_round(now_s)
 
