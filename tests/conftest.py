@@ -1,4 +1,4 @@
-"""What every test gets: a data directory of its own, asyncio, hypothesis profiles, the leak check, forks."""
+"""What every test gets: a data directory, asyncio, hypothesis profiles, the leak check, forks, shared loading."""
 
 import gc
 import itertools
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import is_hypothesis_test as is_property
 from hypothesis import settings
 
-pytest_plugins = ["tests.forks", "tests.leaks"]
+pytest_plugins = ["tests.forks", "tests.leaks", "tests.loading"]
 
 # No deadline: the machine that runs the tests is shared, and a slow example is not a wrong one.
 settings.register_profile("default", deadline=None, max_examples=60)
