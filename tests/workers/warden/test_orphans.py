@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.memory.measure.sysv_segments import listed_segments
+from headrace.workers import handle
+from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.warden import standby
 from headrace.workers.wire import Death, DeathKind, TaskDone
@@ -150,13 +152,30 @@ async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(sto
         assert isinstance(await asyncio.wait_for(run_in(pool, entries.echo, b"on", LIMIT), 20), TaskDone)
 
 
+def stop_standby_of(warden: int) -> None:
+    os.kill(int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGSTOP)
+
+
 async def test_a_warden_and_a_standby_that_are_both_stopped_go_on():
     async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
         warden = pool.warden_pid
-        standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(standby_pid, signal.SIGSTOP)
+        stop_standby_of(warden)
         os.kill(warden, signal.SIGSTOP)
         assert isinstance(await asyncio.wait_for(run_in(pool, entries.echo, b"on", LIMIT), 20), TaskDone)
+
+
+async def test_a_death_that_the_warden_sees_late_keeps_its_cause(monkeypatch: pytest.MonkeyPatch):
+    """The controller gives the worker up meanwhile and orders a kill, which comes with the news of the death."""
+    monkeypatch.setattr(handle, "_DEATH_FOLLOWS_S", 0.05)
+    async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
+        worker = await pool.worker(LIMIT)
+        worker.start(refer_to(entries.wait))
+        assert (await worker.receive()).payload == b"waiting"
+        stop_standby_of(pool.warden_pid)
+        os.kill(pool.warden_pid, signal.SIGSTOP)
+        os.kill(worker.pid, signal.SIGSEGV)
+        death = await asyncio.wait_for(worker.receive(), 20)  # both are continued within a second
+        assert (death.kind, death.signal) == (DeathKind.SIGNALLED, signal.SIGSEGV)
 
 
 async def test_a_standby_that_is_stopped_is_continued_by_the_warden():
@@ -164,8 +183,7 @@ async def test_a_standby_that_is_stopped_is_continued_by_the_warden():
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(run_task(worker, entries.wait))
         warden = pool.warden_pid
-        standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(standby_pid, signal.SIGSTOP)
+        stop_standby_of(warden)
         assert await soon(lambda: pool.halts == 1)  # the warden has continued it
         os.kill(warden, signal.SIGKILL)
         assert (await asyncio.wait_for(running, 10)).kind is DeathKind.WARDEN_ENDED

@@ -86,6 +86,7 @@ class Warden:
                 if event & select.POLLOUT:
                     self._control.flush()
                 if event & ~select.POLLOUT:
+                    self._reap()  # a kill ordered for a worker that has ended must not become the cause of its end
                     self._carry_out_orders()
             if events:  # SIGCHLD writes to the wake pipe
                 self._reap()
