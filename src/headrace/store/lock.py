@@ -162,14 +162,15 @@ def _named_in(descriptor: int) -> str:
 def _try_lock(descriptor: int, run_path: Path) -> bool:
     if fcntl is None:
         return True
-    began_s = time.monotonic()
+    waited_s = 0.0  # of waiting, not by the clock: a process that got no time meanwhile has not tried again
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() - began_s >= _patience_s(descriptor):
+            if waited_s >= _patience_s(descriptor):
                 return False
             time.sleep(_TRY_AGAIN_AFTER_S)
+            waited_s += _TRY_AGAIN_AFTER_S
         except OSError as error:
             _go_on_without(run_path, error)
             return True
