@@ -112,7 +112,7 @@ def test_a_log_of_progress_is_written_when_asked_for(place: Path):
     first, last = run_city(place, "-o", "city.run", "--limit", "2", "--log").stderr.splitlines()
     assert "headrace: 0.0%  0/2" in first
     assert "headrace: 100.0%  2/2" in last
-    assert "headrace: 100.0%  4/4  in 0s" in headrace(place, "resume", "city.run", "--log").stderr
+    assert re.search(r"headrace: 100\.0%  4/4  in \d+s", headrace(place, "resume", "city.run", "--log").stderr)
     assert headrace(place, "resume", "city.run", "--lines").stderr == ""  # not a terminal
 
 

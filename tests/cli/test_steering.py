@@ -46,7 +46,7 @@ def wait_until_drained(path: Path) -> int:
 @pytest.mark.parametrize("more", [[], ["--workers", "2"]], ids=["inline", "workers"])
 def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: list[str], place: Path):
     path = place / "a.run"
-    with live(place, *endless("a.run", interviews=400), *more) as run:
+    with live(place, *endless("a.run", interviews=1_000), *more) as run:
         run.state_once(path)
         with live(place, "status", "a.run", "--watch") as watch:
             assert told(place, "pause", "a.run")["state"] == "paused"
@@ -54,7 +54,7 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: l
             done = wait_until_drained(path)
             status = told(place, "status", "a.run")
             assert (status["state"], status["pid"], status["in_flight"]) == ("paused", run.pid, 0)
-            assert status["interviews"] == done < 400
+            assert status["interviews"] == done < 1_000
             assert status["seconds"] > 0  # of a run that has not ended
             assert told(place, "tune", "a.run", "--concurrency", "50")["concurrency"] == 50
             assert "headrace resume a.run" in headrace(place, "status", "a.run").stdout
@@ -65,7 +65,7 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: l
             assert run.ended()[0] == 0
             code, seen, _ = watch.ended()
     assert code == 0
-    assert seen.splitlines()[-1] == "complete: 400 of 400 interviews, 0 failed"
+    assert seen.splitlines()[-1] == "complete: 1,000 of 1,000 interviews, 0 failed"
     assert sorted(entry.name for entry in place.iterdir()) == ["a.run", "s.yaml"]
 
 

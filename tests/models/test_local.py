@@ -31,6 +31,7 @@ from headrace.results.stats import Stats
 from headrace.survey.questions.base import Schema
 from tests.leaks import held
 from tests.trouble.children import Child, until
+from tests.workers.trees import is_alive
 
 Models = Callable[[], set[int]]
 WORD: Schema = {"enum": ["Good", "Bad"]}
@@ -201,10 +202,9 @@ async def test_a_call_given_up_while_the_model_loads_leaves_no_process(models_ru
 def test_the_process_ends_when_its_parent_is_killed() -> None:
     with Child("ask_local_model") as parent:
         (told,) = parent.wait_until_told()
-        process = Path(f"/proc/{told['pid']}")
-        assert process.exists()
+        assert is_alive(told["pid"])
         parent.kill()
-        until(lambda: not process.exists() or "Z" in process.joinpath("stat").read_text(), "its end", within_s=5)
+        until(lambda: not is_alive(told["pid"]), "its end")
 
 
 @pytest.mark.parametrize(

@@ -273,8 +273,7 @@ def test_a_deleted_lock_file_lets_no_second_writer_in_and_comes_back(tmp_path: P
             refused = run_child("run_town", path, 20, 0.01, 5)[-1]
             assert refused["error"] == "RunFileBusy"
             assert f"process {first.pid})" in refused["message"]
-            until(lock.exists, "the lock file to come back")
-            assert lock.read_text() == str(first.pid)
+            until(lambda: lock.exists() and lock.read_text() == str(first.pid), "the lock file to come back")
         (tmp_path / "gate").touch()
         assert first.ended()[-1]["error"] is None
     assert not lock.exists()

@@ -39,6 +39,14 @@ def until(look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, 
     return seen
 
 
+def size_of(path: Path) -> int:
+    """In bytes; 0 where there is no such file, which another process may be making or removing."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 class Child:
     """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors; a name
     with dots is that of a module.

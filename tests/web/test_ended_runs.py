@@ -43,7 +43,7 @@ def commands(body: str) -> list[str]:
 
 def test_a_killed_run_and_a_stopped_one_can_be_gone_on_with_by_the_command_that_is_shown(place: Path):
     path = place / "a.run"
-    with live(place, *endless("a.run", interviews=300)) as run:
+    with live(place, *endless("a.run", interviews=1_000)) as run:
         run.state_once(path)
         run.kill()
     assert "It was killed" in overview(path)

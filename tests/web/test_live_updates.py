@@ -17,7 +17,7 @@ from headrace import Model, QuestionFreeText, ScenarioList, Survey
 from headrace.cluster.node_states import NodeState
 from headrace.errors import Interrupted
 from headrace.interviews.steering.client import ask
-from headrace.interviews.steering.messages import MOST_REPLY_BYTES, StopRequest
+from headrace.interviews.steering.messages import MOST_REPLY_BYTES, StopRequest, TuneRequest
 from headrace.interviews.steering.server import state_reply
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.progress.pace import Progress
@@ -68,7 +68,7 @@ def until_event(client: EventClient, is_met: Any) -> ServerSent:
 
 
 def test_a_run_that_goes_on_is_followed_with_its_pace_and_its_end_is_told(page: RunningPage, place: Path):
-    words = endless("place/a.run", interviews=200, latency_s=0.05, concurrency=4)
+    words = endless("place/a.run", interviews=1_000, latency_s=0.05, concurrency=4)
     with live(place.parent, *words) as run:
         run.state_once(place / "a.run")
         with followed(page.port, f"/runs/{only_id(page)}/events") as client:
@@ -83,8 +83,9 @@ def test_a_run_that_goes_on_is_followed_with_its_pace_and_its_end_is_told(page: 
             assert now["state"] == "running"
             assert now["left_s"] > 0
             assert "a second" in texts["rate"]
-            assert texts["interviews"] == f"{now['done']:,} of 200"
+            assert texts["interviews"] == f"{now['done']:,} of 1,000"
             assert now["live"]["pid"] == run.pid
+            ask(place / "a.run", TuneRequest(200))
             ended = until_event(client, lambda event: event.data["run"]["state"] == "complete")
             assert ended.data["run"]["percent"] == 100
             assert "the answer" not in str(ended.data)

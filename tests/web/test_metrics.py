@@ -92,7 +92,7 @@ async def test_a_run_that_goes_on_tells_its_memory(page: RunningPage, place: Pat
     assert 0 < memory < found["headrace_memory_budget_bytes"][-1][1]
     kinds = {labels["kind"]: value for labels, value in found["headrace_running"]}
     assert kinds == {"engine": 0, "run": 1}
-    assert found["headrace_interviews_in_flight"][0][1] == 4
+    assert 0 < found["headrace_interviews_in_flight"][0][1] <= 4  # a look may come between the end of one and the next
     assert sum(value for _, value in found["headrace_interviews_total"]) >= 5
 
 

@@ -103,8 +103,9 @@ def status_over(connection: http.client.HTTPConnection) -> int:
     return answer.status
 
 
-def test_where_all_who_are_in_stay_another_one_has_no_room(page: RunningPage):
-    with ExitStack() as opened:
+def test_where_all_who_are_in_stay_another_one_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page_server, "MOST_CONNECTIONS", 20)
+    with RunningPage(tmp_path) as page, ExitStack() as opened:
         known = [http.client.HTTPConnection("127.0.0.1", page.port, timeout=30) for _ in range(20)]
         for each in known:
             opened.callback(each.close)

@@ -161,7 +161,7 @@ def test_stops_that_come_at_once_give_up_nothing(place: Path):
 
 def test_a_live_run_asks_its_failed_interviews_again(place: Path):
     path = place / "a.run"
-    with live(place, *failing("a.run", 400)) as run, RunningPage(path) as page:
+    with live(place, *failing("a.run", 2_000)) as run, RunningPage(path) as page:
         before = run.state_once(path, done=60)
         assert before.progress.failed
         name = run_id(page)
@@ -183,20 +183,21 @@ def test_a_live_run_asks_its_failed_interviews_again(place: Path):
             body = page.get(f"/runs/{name}{place_shown}").body
             assert ("being asked again" in body, "steer/retry" in body) == (True, False)
         assert "<form" not in page.get(f"/runs/{name}/steer/retry").body
+        told(page, f"/runs/{name}/concurrency", {"concurrency": "200"})
         told(page, f"/runs/{name}/resume")
         run.ended()
     with Results.open(path) as results:
         stats = results.stats()
-        assert (stats.interviews, len(results)) == (400, 400)
+        assert (stats.interviews, len(results)) == (2_000, 2_000)
         assert stats.failed == len({failure.ordinal for failure in results.failed()})
         # Each was asked once, and those that had failed once more: no more, and no less.
-        assert stats.calls == 400 + steered["retried"]
+        assert stats.calls == 2_000 + steered["retried"]
 
 
 def test_only_those_of_one_cause_are_asked_again(place: Path):
     path = place / "a.run"
     (place / "s.yaml").write_text(SURVEY.replace("free_text", "numerical"))
-    words = failing("a.run", 400)
+    words = failing("a.run", 2_000)
     with live(place, *words, "--model", "test,latency_s=0.02,canned_response=many") as run, RunningPage(path) as page:
         until(lambda: len(causes(page)) == 2, "failures of two causes")
         name, cookie = run_id(page), {"Cookie": f"{page.access.cookie_name}={page.access.cookie}"}

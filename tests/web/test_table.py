@@ -55,7 +55,10 @@ def test_a_table_has_the_columns_of_results_unless_others_are_chosen(page: Runni
     assert [row["ordinal"] for row in chosen["rows"]] == [0, 1]
 
 
-def test_answers_that_are_missing_say_why_and_the_table_how_many_interviews_match(page: RunningPage, place: Path):
+def test_answers_that_are_missing_say_why_and_the_table_how_many_interviews_match(
+    page: RunningPage, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(run_rows, "_COUNT_S", 30.0)
     asked = {"filter": "failed.mood_failed", "columns": "mood, rating", "limit": 2}
     found = rows(page, **asked)
     assert [row["missing"] for row in found["rows"]] == [{"answer.mood": "failed"}] * 2

@@ -91,13 +91,15 @@ def exchange_on_uvloop(port, payload):
 
 
 async def turn_while_unread(port, payload):
-    """How often the loop turned until a large message had left."""
+    """How often the loop turned until a large message had left. The tenth turn makes the file that `payload` names."""
     port.send(b"ready")
     await asyncio.sleep(0.1)
     sending, turns = asyncio.create_task(port.send_async(bytes(5 * MB))), 0
     while not sending.done():
         await asyncio.sleep(0.005)
         turns += 1
+        if turns == 10:
+            Path(payload.decode()).touch()
     return b"%d" % turns
 
 
@@ -471,8 +473,10 @@ def come_and_go(port, payload):
 
 
 def take_slowly(port, payload):
-    """A quarter of a gigabyte a second."""
-    for _ in range(int(payload)):
+    """A quarter of a gigabyte a second; near the limit it waits until it may go on."""
+    for number in range(int(payload)):
+        if number == 90:
+            receive(port)
         _held.append(bytearray(b"x") * MB)
         time.sleep(0.004)
     return b"taken"

@@ -61,13 +61,14 @@ async def test_a_result_that_does_not_fit_beside_its_encoding_is_out_of_memory(p
     assert isinstance(ending, TaskOutOfMemory), ending
 
 
-async def test_a_worker_goes_on_while_the_controller_does_not_read(pool):
+async def test_a_worker_goes_on_while_the_controller_does_not_read(pool, tmp_path: Path):
     """Its loop turns, and its messages leave as the controller reads."""
     worker = await pool.worker(LIMIT)
-    worker.start(refer_to(entries.turn_while_unread), b"")
+    turned = tmp_path / "turned"
+    worker.start(refer_to(entries.turn_while_unread), bytes(turned))
     assert await worker.receive() == TaskMessage(1, b"ready")
     worker.channel.pause(True)
-    await asyncio.sleep(0.3)
+    assert await soon(turned.exists, 30)
     worker.channel.pause(False)
     assert await worker.receive() == TaskMessage(1, bytes(5 * MB))
     ending = await worker.receive()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -274,6 +275,7 @@ async def test_a_worker_near_its_limit_is_told_of_in_time_to_lend_it_more():
         await asyncio.wait_for(lent.wait(), 10)
         assert not running.done()
         await worker.set_limit(2 * LIMIT)
+        worker.send(b"on")
         assert await running == TaskDone(1, b"taken")
 
 
@@ -309,9 +311,10 @@ def times_woken(pid: int) -> int:
 async def test_a_warden_sleeps_while_no_worker_has_a_task_and_the_first_one_wakes_it(pool):
     worker = await pool.worker(LIMIT)
     await asyncio.sleep(0.25)
-    before = times_woken(pool.warden_pid)
+    before, began_s = times_woken(pool.warden_pid), time.monotonic()
     await asyncio.sleep(0.4)
-    assert times_woken(pool.warden_pid) - before <= 15  # and not forty times
+    times = times_woken(pool.warden_pid) - before
+    assert times <= 5 + 25 * (time.monotonic() - began_s)  # awake, it is a hundred times a second
     ending = await run_task(worker, entries.take_memfd)
     assert isinstance(ending, Death)
     assert LIMIT < ending.peak_bytes <= MOST
