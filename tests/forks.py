@@ -61,6 +61,22 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
+class PipedFork(Fork):
+    """One whose output is read through pipes. Both may hold 64 KB before anybody reads them."""
+
+    def __init__(self, asking: socket.socket, args: list[str], out: int, err: int) -> None:
+        super().__init__(asking, args)
+        self.stdout, self.stderr = os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8")
+
+    def communicate(self, timeout: float = 120.0) -> tuple[str, str]:
+        """What it wrote and nobody has read; nothing the second time."""
+        self.wait(timeout)
+        if self.stdout.closed:
+            return "", ""
+        with self.stdout, self.stderr:
+            return self.stdout.read(), self.stderr.read()
+
+
 class Forks:
     """`address` is the server's socket."""
 
@@ -71,11 +87,24 @@ class Forks:
         self, module: str, words: list[str], environment: dict[str, str], streams: list[int], place: Path = ROOT
     ) -> Fork:
         """`python -m MODULE`, with these words and streams: in, out, errors."""
+        return Fork(self._order(module, words, environment, streams, place), [module, *words])
+
+    def start_piped(self, module: str, words: list[str], environment: dict[str, str], place: Path) -> PipedFork:
+        (out, their_out), (err, their_err) = os.pipe(), os.pipe()
+        with Path(os.devnull).open("rb") as nothing:
+            asking = self._order(module, words, environment, [nothing.fileno(), their_out, their_err], place)
+        os.close(their_out)
+        os.close(their_err)
+        return PipedFork(asking, [module, *words], out, err)
+
+    def _order(
+        self, module: str, words: list[str], environment: dict[str, str], streams: list[int], place: Path
+    ) -> socket.socket:
         asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         asking.connect(self._address)
         order = {"place": str(place), "module": module, "program": "", "words": words, "environment": environment}
         socket.send_fds(asking, [json.dumps(order).encode()], streams)
-        return Fork(asking, [module, *words])
+        return asking
 
     def write_client(self, program: Path) -> None:
         """Put a `headrace` there that a shell finds."""

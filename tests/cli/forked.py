@@ -1,4 +1,4 @@
-"""The command in forks, as typed. Does not cover: how it starts, which tests.cli.live and HEADRACE in terminals do."""
+"""The command in forks, as typed. Does not cover: how it starts, which HEADRACE in terminals does."""
 
 import os
 import subprocess

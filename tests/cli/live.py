@@ -1,6 +1,10 @@
-"""Runs of the command in processes of their own, which tests steer, interrupt and kill. None outlives its block."""
+"""Runs of the command in processes of their own, which tests steer, interrupt and kill. None outlives its block.
+
+They are forks in modules that use the fixture `forks`, where they keep this process's umask.
+"""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.interviews.steering.client import state_of
 from headrace.interviews.steering.messages import StateReply
 from tests.cli.forked import headrace
+from tests.forks import PipedFork, serving
 from tests.trouble.children import until
 
 PATIENCE_S = 60
@@ -34,15 +39,19 @@ class Live:
     """One command, while it goes on."""
 
     def __init__(self, place: Path, words: tuple[str, ...], environment: dict[str, str] | None, umask: int) -> None:
-        self._process = subprocess.Popen(
-            command(*words),
-            cwd=place,
-            env=environment,
-            umask=umask,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self._process: subprocess.Popen[str] | PipedFork
+        if (server := serving()) is not None and umask == -1:
+            self._process = server.start_piped("headrace", list(words), environment or dict(os.environ), place)
+        else:
+            self._process = subprocess.Popen(
+                command(*words),
+                cwd=place,
+                env=environment,
+                umask=umask,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         self.pid = self._process.pid
 
     @property

@@ -17,6 +17,8 @@ from headrace.units import format_dollars
 from tests.cli.live import SURVEY, endless, live
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 _QUESTION = QuestionFreeText(question_name="q", question_text="Well?")
 
 

@@ -401,16 +401,16 @@ async def test_events_that_tell_the_same_are_one_row(tmp_path: Path):
     async with inline(tmp_path / "agents.run") as engine:
         assert await (await engine.submit(stepping, 7)).result() == 7
         engine.every(0.01, beat, name="watcher", jitter=0)
-        await elsewhere(until, lambda: engine.status().heartbeats[0].failures > 5, "beats that fail")
+        await elsewhere(until, lambda: engine.status().heartbeats[0].failures > 20, "beats that fail")
     with RunningPage(tmp_path) as page:
         name = engine_id(page)
         events = page.api(f"/engines/{name}/events")["events"]
         told = [(each["run"], each["what"], each["reason"]) for each in events]
         assert all(one != other for one, other in pairwise(told))
         failed = [each for each in events if "broke" in each["reason"]]  # one, unless something else came in between
-        assert sum(each["times"] for each in failed) > 5
+        assert sum(each["times"] for each in failed) > 20
         most = max(failed, key=lambda each: each["times"])
-        assert most["times"] > 2
+        assert most["times"] > 1
         assert most["since"] < most["at"]
         assert f"× {most['times']}, since " in without_scripts(page.get(f"/engines/{name}/events"))
 

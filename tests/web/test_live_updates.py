@@ -32,6 +32,8 @@ from tests.web.event_client import EventClient, ServerSent, followed
 from tests.web.running_page import RunningPage
 from tests.web.viewing import viewing
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ from headrace import Agent, Engine, Model, QuestionMultipleChoice, Survey
 from tests.cli.live import SURVEY, endless, live
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 NAME = 'a "quoted"\\ name\n.run'
 
 

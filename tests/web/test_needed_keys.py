@@ -27,6 +27,8 @@ from tests.models.server import HostileServer
 from tests.trouble.children import until
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 _VARIABLE = "KEY_OF_A_TEST"
 _ADVICE = f"locked: Check the key ({_VARIABLE} in the environment)."
 

@@ -15,6 +15,8 @@ from tests.cli.live import SURVEY, endless, live
 from tests.web.event_client import followed
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

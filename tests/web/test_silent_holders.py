@@ -24,6 +24,8 @@ from tests.trouble.children import until
 from tests.web.event_client import EventClient, followed
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 ROOT = Path(__file__).parents[2]
 _STREAMS = 8
 

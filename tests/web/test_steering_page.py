@@ -28,6 +28,8 @@ from tests.cli.live import SURVEY, endless, live
 from tests.trouble.children import until
 from tests.web.running_page import RunningPage
 
+pytestmark = pytest.mark.usefixtures("forks")
+
 _FAILING = "test,latency_s=0.02,throw_exception=true,exception_probability=0.5"
 
 
