@@ -1,12 +1,17 @@
 """Ctrl-C in a program: one line at once, one line at the end, and the exit status that a shell expects."""
 
+import asyncio
+import gc
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +19,7 @@ from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.errors import Interrupted
 from headrace.interviews import delivery
 from headrace.interviews.standalone import StandaloneRun
+from headrace.interviews.stopping import RunStop
 
 PROGRAM = """
 import atexit, sys
@@ -232,3 +238,35 @@ def test_ctrl_c_while_a_run_that_has_ended_is_closed_ends_the_program(tmp_path: 
     assert not isinstance(stopped.value, Interrupted)
     with Results.open(tmp_path / "a.run") as results:
         assert len(results) == 5
+
+
+@pytest.mark.parametrize("on_result", [None, lambda _: None], ids=["run", "on_result"])
+def test_a_ctrl_c_that_does_not_wake_the_thread_is_heard(on_result, tmp_path: Path):
+    """As one that comes just before it goes to sleep. Here it comes in another thread, which wakes it as little."""
+    is_asked = threading.Event()
+
+    async def answer(_request: object) -> str:
+        is_asked.set()
+        await asyncio.sleep(1)
+        return "x"
+
+    def press() -> None:
+        assert is_asked.wait(60)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model.from_function(answer))
+    presser = threading.Thread(target=press)
+    presser.start()
+    with pytest.raises(Interrupted):
+        job.run(tmp_path / "a.run", n=60, concurrency=1, on_result=on_result)
+    presser.join()
+
+
+async def test_a_stop_that_never_gets_its_turn_leaves_no_coroutine_behind():
+    nothing: Any = SimpleNamespace(stop=lambda: None)
+    before = asyncio.all_tasks()
+    RunStop(nothing, nothing, nothing, asyncio.Event()).request()
+    for task in asyncio.all_tasks() - before:  # as the run's loop does when it ends
+        task.cancel()
+    await asyncio.sleep(0)
+    gc.collect()  # warns of coroutines that were never awaited, and warnings are errors

@@ -29,6 +29,9 @@ from headrace.results.result import Result
 from headrace.store.run_file.header import RunHeader
 
 _POLL_EVERY_S = 0.2
+# Python sees a signal between two instructions. One that comes after the last of them, just before the thread is put to
+# sleep, does not wake it: a wait without an end would never hear that Ctrl-C.
+_WAKE_EVERY_S = 0.5
 
 
 class Delivery:
@@ -49,7 +52,9 @@ class Delivery:
         self._display = Display(panel)
         self._key = AsyncioKey()
         self._stops = 0
-        self._look_every_s = panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else None
+        self._look_every_s = (
+            panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else _WAKE_EVERY_S
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -85,14 +90,16 @@ class Delivery:
             self._stops += 1
         while wanted_stops and self._run.is_running:
             with receiving_ctrl_c():
-                self._run.ended.exception()
+                wait([self._run.ended], _WAKE_EVERY_S)
         self._run.join()
         _close(self._display, self._run)
 
     def start(self) -> OpenedRun:
         self._run.start()
         with receiving_ctrl_c():
-            opened = self._run.opened.result()
+            while wait([self._run.opened], _WAKE_EVERY_S).not_done:
+                pass
+        opened = self._run.opened.result()
         _show(self._display, self._run)
         return opened
 

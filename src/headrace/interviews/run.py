@@ -202,7 +202,7 @@ class SurveyRun:
     def keep_concurrency(self, concurrency: int) -> None:
         """Tune, because the user wants it, and have the file keep it for later runs."""
         self.tune(concurrency)
-        self._stop.do_beside(self._writer.call(self._file.keep_concurrency, concurrency))
+        self._stop.do_beside(lambda: self._writer.call(self._file.keep_concurrency, concurrency))
 
     def retry_failed(self, causes: Collection[Cause] = tuple(Cause)) -> int:
         """Ask those again that have failed for one of these causes; how many these are."""

@@ -10,7 +10,8 @@ Covers: telling the executor, and giving up on chunks that will not even be kill
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from headrace.errors import HeadraceError
 from headrace.executor import Signal
@@ -50,22 +51,24 @@ class RunStop:
         self.failure = self.failure or error
         self._stop(Signal.CANCEL)
 
-    def do_beside(self, work: Coroutine[None, None, None]) -> None:
-        """Have something done meanwhile; the run ends with its error, where it has one."""
+    def do_beside(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done meanwhile; the run ends with its error, where it has one. A loop that ends before it had
+        its turn never calls it.
+        """
         task = asyncio.ensure_future(self._guarded(work))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except HeadraceError as error:
             self.fail(error)
 
     def _stop(self, what: Signal) -> None:
         self._admission.stop()
         self._changed.set()
-        self.do_beside(self._signal_all(what))
+        self.do_beside(partial(self._signal_all, what))
 
     async def _signal_all(self, what: Signal) -> None:
         signals = (self._executor.signal(chunk.id, chunk.epoch, what, _KILL_WITHIN_S) for chunk in self._chunks)
