@@ -217,6 +217,7 @@ async def test_models_messages_events_and_spools_are_the_same_as_inline(tmp_path
     async with engine_at(tmp_path / "a.run") as engine:
         run = await engine.submit(functions.asking)
         heard = asyncio.ensure_future(anext(aiter(run.events())))
+        await asyncio.sleep(0)  # it listens from then on, and the run emits after its message
         await run.send("Good.")
         assert await result_of(run) == ["Fine.", 5000, "Good."]
         assert await asyncio.wait_for(heard, 5) == {"size": 5000}
