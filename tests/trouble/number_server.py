@@ -16,9 +16,10 @@ ASKED = re.compile(r"Number (\d+), times (\d+)\.")
 
 
 class NumberServer:
-    """`answered` counts replies that were sent whole, by number and factor."""
+    """`answered` counts replies that were sent whole, by number and factor. `latency_s` may change at any time."""
 
     def __init__(self, latency_s: float) -> None:
+        self.latency_s = latency_s
         self.answered: Counter[tuple[int, int]] = Counter()
         self._noting = threading.Lock()
         owner = self
@@ -29,7 +30,7 @@ class NumberServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 (number, factor) = map(int, ASKED.findall(json.loads(body)["messages"][-1]["content"])[-1])
-                time.sleep(latency_s)
+                time.sleep(owner.latency_s)
                 reply = json.dumps(owner.completion(str(number * factor))).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(reply)))

@@ -261,8 +261,9 @@ async def asking(ctx):
     with ctx.spool() as spool:
         spool.write(said.encode() * 1000)
         size = spool.tell()
+    message = await ctx.receive()
     ctx.emit({"size": size})
-    return [said, size, await ctx.receive()]
+    return [said, size, message]
 
 
 async def asking_a_function(ctx):

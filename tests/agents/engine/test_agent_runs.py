@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import hashlib
 import threading
 
@@ -6,15 +7,17 @@ import pytest
 
 import headrace
 from headrace import Engine, Model
-from headrace.errors import CircuitOpen, EngineClosed, QueueFull, RunCancelled, RunFailed, TaskError
+from headrace.errors import CircuitOpen, EngineClosed, HeadraceError, QueueFull, RunCancelled, RunFailed, TaskError
 from headrace.store.engine_file.engine_schema import RunState
 
 calls: list[str] = []
+may_end: list[bool] = []  # long runs go on to their end where it is not empty
 
 
 @pytest.fixture(autouse=True)
 def _no_calls():
     calls.clear()
+    may_end.clear()
 
 
 async def note(name, value=None):
@@ -100,6 +103,8 @@ async def counting(ctx, upto):
         keys.append(await ctx.step(f"n-{i}", lambda i=i: calls.append(f"n-{i}") or ctx.step_key))
         await ctx.checkpoint({"i": i + 1})
         await asyncio.sleep(0.01)
+        while i == 20 and not may_end:
+            await asyncio.sleep(0.01)
     return len(keys)
 
 
@@ -136,6 +141,7 @@ async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_
         await waiting
     before = len(calls)
     assert 5 <= before < 60
+    may_end.append(True)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert [(each.kind, each.state) for each in await engine.unfinished()] == [
             ("tests.agents.engine.test_agent_runs:counting", RunState.WAITING)
@@ -215,8 +221,10 @@ async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order
         run = await engine.submit(answering)
         await run.send("early")
         await until(run, RunState.RECEIVING)
-        for message in ({"n": 1}, "enough", "too late"):
+        for message in ({"n": 1}, "enough"):
             await run.send(message)
+        with contextlib.suppress(HeadraceError):  # it may have ended by now
+            await run.send("too late")
         assert await run.result() == ["early", {"n": 1}, "enough"]
 
 
@@ -394,7 +402,7 @@ async def test_a_run_that_takes_too_long_is_stopped(tmp_path):
             await run.result()
 
 
-@headrace.task(timeout_s=1.0)
+@headrace.task(timeout_s=2.0)
 async def slow_in_parts(ctx):
     for number in range(20):
         await ctx.step(f"s{number}", asyncio.sleep, 0.3)

@@ -201,13 +201,15 @@ async def test_a_run_that_is_cancelled_while_it_waits_gives_its_call_up(tmp_path
 
 
 async def test_a_step_that_runs_beside_a_call_is_not_cut_and_its_result_is_kept(tmp_path, isolation, server):
-    held, log = Gathering(2), str(tmp_path / "log")
+    held, log, flag = Gathering(2), str(tmp_path / "log"), tmp_path / "flag"
     server.behave([held.respond, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
-        low = await engine.submit(functions.computes_beside_an_ask, server.url, log, priority=Priority.LOW)
+        low = await engine.submit(functions.computes_beside_an_ask, server.url, log, str(flag), priority=Priority.LOW)
         await until(lambda: server.calls == 1 and "begins" in functions.lines(log))
         high = await engine.submit(functions.asks, server.url, "high", priority=Priority.HIGH)
         await happened(engine, "preempted")
+        await asyncio.sleep(0.5)  # longer than the grace period
+        flag.touch()
         assert await results(high) == ["again"]
         held.answer()
         assert await results(low) == [["beside", "ended"]]
@@ -216,14 +218,15 @@ async def test_a_step_that_runs_beside_a_call_is_not_cut_and_its_result_is_kept(
 
 
 async def test_an_engine_that_closes_keeps_a_reply_that_comes_within_its_grace_period(tmp_path, isolation, server):
-    server.behave("ok", answer="paid", latency=lambda _: 1.0)
-    log = str(tmp_path / "log")
+    held, log = Gathering(2), str(tmp_path / "log")
+    server.behave([held.respond])
     async with engine_at(tmp_path / "a.run", isolation, grace_s=20.0) as engine:
         await engine.submit(functions.tells_its_worker_and_asks, server.url, log)
         await asked(engine, server)
+        asyncio.get_running_loop().call_later(0.5, held.answer)  # while the engine waits, however late that begins
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         run = await engine.submit(functions.tells_its_worker_and_asks, server.url, log)
-        assert await results(run) == ["paid"]
+        assert await results(run) == ["tell"]
     assert server.calls == 1
 
 

@@ -27,15 +27,16 @@ async def until(condition):
 @pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize("isolation", ["inline", "process"])
 async def test_leaving_the_engine_waits_for_the_side_effect_of_a_child(tmp_path, isolation, isolated):
-    log = tmp_path / "log"
-    arguments = (str(log), 0.4, 3, isolated)
+    log, flag = tmp_path / "log", tmp_path / "flag"
+    arguments = (str(log), str(flag), isolated)
     async with engine_at(tmp_path / "a.run", isolation) as engine:
-        await engine.submit(functions.parent_of_effects, *arguments)
+        await engine.submit(functions.parent_of_held_effects, *arguments)
         await until(lambda: "e1 begins" in lines(log))
+        asyncio.get_running_loop().call_later(0.4, flag.touch)  # while the engine waits, however late that begins
     left_at = lines(log)
     assert left_at[-1] == "e1 ends"
     async with engine_at(tmp_path / "a.run", isolation) as engine:
-        run = await engine.submit(functions.parent_of_effects, *arguments)
+        run = await engine.submit(functions.parent_of_held_effects, *arguments)
         assert await asyncio.wait_for(run.result(), LONG_S) == "with effects"
     assert lines(log) == [*left_at, "e2 begins", "e2 ends"]
 
@@ -73,7 +74,7 @@ async def test_cancelling_a_parent_inside_a_childs_side_effect_names_the_step(tm
 async def test_a_run_cancelled_inside_its_own_side_effect_names_the_step_and_no_other(tmp_path):
     log = tmp_path / "log"
     async with engine_at(tmp_path / "a.run", "process") as engine:
-        run = await engine.submit(functions.with_effects, str(log), 1.5, 9)
+        run = await engine.submit(functions.with_held_effects, str(log), str(tmp_path / "no flag"))
         await until(lambda: "e1 begins" in lines(log))
         await run.cancel()
         with pytest.raises(RunCancelled, match=r"side effect of step 'e1', which may or may not have happened"):

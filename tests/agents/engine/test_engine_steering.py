@@ -27,6 +27,15 @@ ROOT = Path(__file__).parents[3]
 outside = {"is_ready": False}
 
 
+@pytest.fixture(autouse=True)
+def _patient_requests(monkeypatch):
+    """A busy machine may keep the engine from answering in time; no test here is about that."""
+    monkeypatch.setattr("headrace.store.holder_socket.silent_holders._MOST_PATIENCE_S", 30.0)
+    monkeypatch.setattr("headrace.store.holder_socket.request_client.ANSWER_WITHIN_S", 60.0)
+    monkeypatch.setattr("headrace.agents.steering.engine_server._SERVE_WITHIN_S", 50.0)
+    monkeypatch.setattr("headrace.agents.steering.engine_server._END_WITHIN_S", 30.0)
+
+
 async def listening(ctx):
     ctx.emit({"told": "<b>hello"})
     return await ctx.receive()

@@ -32,7 +32,7 @@ async def test_a_survey_runs_beside_agents_and_neither_starves_the_other(tmp_pat
 
 
 async def test_a_survey_cut_short_by_leaving_the_engine_goes_on_in_the_next(tmp_path):
-    job = job_of(2000, latency_s=0.005)
+    job = job_of(2000, latency_s=0.05)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         survey = asyncio.ensure_future(engine.run(job, tmp_path / "s.run", concurrency=20))
         while not (tmp_path / "s.run").exists() or not len(Results.open(tmp_path / "s.run")):

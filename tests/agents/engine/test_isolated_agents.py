@@ -17,6 +17,7 @@ from headrace.errors import CircuitOpen, CommandFailed, InvalidInput, OptionErro
 from headrace.limits import MemoryLimits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.notes import NoteWrites
 from headrace.workers.lender import Lender
 from tests.agents.engine import isolated_functions as functions
 from tests.agents.engine.engine_files import warden_of
@@ -167,7 +168,7 @@ async def test_when_the_warden_is_killed_its_runs_go_on_in_workers_of_another(tm
         runs = [await engine.submit(functions.counting, str(log), 120) for log in logs]
         killed = None
         for times in range(1, 4):  # more often than a run may lose its worker by itself
-            async with asyncio.timeout(60):  # the file has the new warden's number within a second
+            async with asyncio.timeout(60):  # until the file names the new warden
                 while len(functions.lines(logs[0])) <= 3 * times or warden_of(tmp_path / "a.run") == killed:
                     await asyncio.sleep(0.01)
             killed = warden_of(tmp_path / "a.run")
@@ -177,6 +178,20 @@ async def test_when_the_warden_is_killed_its_runs_go_on_in_workers_of_another(tm
         taken = [int(line) for line in functions.lines(log)]
         assert sorted(set(taken)) == list(range(120))
         assert len(taken) <= 123
+
+
+async def test_the_file_names_a_new_warden_at_once_and_never_none(tmp_path, monkeypatch):
+    noted, write, log = [], NoteWrites.warden, tmp_path / "log"
+    monkeypatch.setattr(NoteWrites, "warden", lambda writes, pid: noted.append(pid) or write(writes, pid))
+    monkeypatch.setattr("headrace.memory.gauge._HOST_EVERY_S", 60.0)  # not only with what is done once a second
+    async with engine_at(tmp_path / "a.run") as engine, asyncio.timeout(60):
+        run = await engine.submit(functions.counting, str(log), 20)
+        while len(functions.lines(log)) < 3:
+            await asyncio.sleep(0.01)
+        os.kill(noted[0], signal.SIGKILL)
+        assert await result_of(run) == sum(range(20))
+    assert len(set(noted)) == len(noted) == 2
+    assert None not in noted
 
 
 async def test_a_worker_stopped_from_outside_is_replaced(tmp_path):
@@ -202,6 +217,7 @@ async def test_models_messages_events_and_spools_are_the_same_as_inline(tmp_path
     async with engine_at(tmp_path / "a.run") as engine:
         run = await engine.submit(functions.asking)
         heard = asyncio.ensure_future(anext(aiter(run.events())))
+        await asyncio.sleep(0)  # it listens from then on, and the run emits after its message
         await run.send("Good.")
         assert await result_of(run) == ["Fine.", 5000, "Good."]
         assert await asyncio.wait_for(heard, 5) == {"size": 5000}

@@ -193,7 +193,8 @@ async def test_a_parent_hears_what_became_of_its_child_and_keeps_its_limit_thoug
         assert run.status().attempts == 2, "its child was tried once more, together with it"
 
 
-async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path):
+async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.agents.workers.agent_executor._LEAVES_WITHIN_S", 30.0)  # a slow one is not replaced
     async with engine_at(tmp_path / "a.run", slots=1) as engine:
         changes = ("a timer", "another directory", "a signal ignored", "another limit")
         for what in ("nothing", "a thread", "a process", "a stream closed", *changes):

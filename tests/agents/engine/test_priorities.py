@@ -14,15 +14,17 @@ def logged(log, line):
         file.write(f"{line}\n")
 
 
-def slow(log, line, seconds):
+def held(log, line, flag):
     logged(log, f"{line} begins")
-    time.sleep(seconds)
+    while not Path(flag).exists():
+        time.sleep(0.01)
     logged(log, line)
 
 
-async def stepping(ctx, log, seconds):
+async def stepping(ctx, log, flag):
+    """Each step ends when the flag is there."""
     for number in range(3):
-        await ctx.step(f"s{number}", slow, log, f"low {number}", seconds)
+        await ctx.step(f"s{number}", held, log, f"low {number}", flag)
     return ctx.attempt
 
 
@@ -40,11 +42,14 @@ async def begun(log, line):
 async def test_high_work_has_the_slot_of_low_work_when_its_step_is_over_and_the_step_is_not_repeated(
     tmp_path, isolation
 ):
-    log = str(tmp_path / "log")
+    log, flag = str(tmp_path / "log"), tmp_path / "flag"
     async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, isolation=isolation, grace_s=0.05) as engine:
-        low = await engine.submit(stepping, log, 1.5, priority=Priority.LOW)
+        low = await engine.submit(stepping, log, str(flag), priority=Priority.LOW)
         await begun(log, "low 0 begins")  # it has journaled nothing yet
         high = await engine.submit(quick, log, "high")
+        await preempted(engine)
+        await asyncio.sleep(1.2)  # longer than a run with a deadline would have
+        flag.touch()
         await asyncio.wait_for(high.result(), 30)
         assert await asyncio.wait_for(low.result(), 30) == 2
         (event,) = [event for event in await engine.events() if event.what == "preempted"]
@@ -57,7 +62,7 @@ async def test_high_work_has_the_slot_of_low_work_when_its_step_is_over_and_the_
 async def test_critical_work_waits_for_no_step_of_low_work(tmp_path):
     log = str(tmp_path / "log")
     async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, grace_s=0.05) as engine:
-        low = await engine.submit(stepping, log, 60.0, priority=Priority.LOW)
+        low = await engine.submit(stepping, log, str(tmp_path / "no flag"), priority=Priority.LOW)
         await begun(log, "low 0 begins")
         critical = await engine.submit(quick, log, "critical", priority=Priority.CRITICAL)
         await asyncio.wait_for(critical.result(), 30)
@@ -68,7 +73,7 @@ async def test_critical_work_waits_for_no_step_of_low_work(tmp_path):
 async def test_a_preemption_that_gets_a_deadline_is_one_event_and_is_counted_in_the_run_s_status(tmp_path):
     log = str(tmp_path / "log")
     async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, grace_s=0.05) as engine:
-        low = await engine.submit(stepping, log, 60.0, priority=Priority.LOW)
+        low = await engine.submit(stepping, log, str(tmp_path / "no flag"), priority=Priority.LOW)
         await begun(log, "low 0 begins")
         assert low.status().preemptions == 0
         await engine.submit(quick, log, "high", priority=Priority.HIGH)  # patiently: at the next step

@@ -25,10 +25,10 @@ ROOT = Path(__file__).parents[3]
 PEOPLE = 120
 
 
-def job_of(people: int, model: Model | None = None) -> Job:
+def job_of(people: int, model: Model | None = None, latency_s: float = 0.005) -> Job:
     survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.age }}?")])
     agents = AgentList(Agent(traits={"age": i}) for i in range(people))
-    return survey.by(agents).by(model or Model("test", canned_response="x", latency_s=0.005))
+    return survey.by(agents).by(model or Model("test", canned_response="x", latency_s=latency_s))
 
 
 def done_in(path: Path) -> int:
@@ -45,11 +45,13 @@ async def events_of(engine: Engine, what: str) -> list[str]:
     return [event.reason for event in await engine.events() if event.what == what]
 
 
-async def left_behind(folder: Path, *, name: str = "s.run", people: int = 1000, **settings: object) -> Path:
+async def left_behind(
+    folder: Path, *, name: str = "s.run", people: int = 1000, latency_s: float = 0.005, **settings: object
+) -> Path:
     """A survey that an engine was left in the middle of."""
-    path = folder / name
+    path, job = folder / name, job_of(people, latency_s=latency_s)
     async with Engine(folder / "a.run", isolation="inline") as engine:
-        survey = asyncio.ensure_future(engine.run(job_of(people), path, concurrency=5, **settings))
+        survey = asyncio.ensure_future(engine.run(job, path, concurrency=5, **settings))
         await until(lambda: done_in(path) > 5)
     with pytest.raises(EngineClosed, match="stopped after"):
         await survey
@@ -58,7 +60,7 @@ async def left_behind(folder: Path, *, name: str = "s.run", people: int = 1000, 
 
 async def test_a_survey_of_a_killed_engine_goes_on_when_asked_and_repeats_only_what_was_in_flight(tmp_path):
     engine_path, path = tmp_path / "a.run", tmp_path / "s.run"
-    with NumberServer(latency_s=0.02) as server:
+    with NumberServer(latency_s=0.1) as server:
         command = [sys.executable, "-W", "error", "-m", "tests.agents.engine.programs.surveyed"]
         child = subprocess.Popen([*command, str(engine_path), str(path), server.url, str(PEOPLE)], cwd=ROOT)
         with child:
@@ -68,6 +70,7 @@ async def test_a_survey_of_a_killed_engine_goes_on_when_asked_and_repeats_only_w
                 assert time.monotonic() < give_up_at
                 time.sleep(0.02)
             child.send_signal(signal.SIGKILL)
+        server.latency_s = 0.01
         async with Engine(engine_path, isolation="inline") as engine:
             (before,) = engine.status().surveys
             assert (before.path, before.state, before.priority, before.total) == (path, "stopped", "HIGH", PEOPLE)
@@ -86,7 +89,7 @@ async def test_a_survey_of_a_killed_engine_goes_on_when_asked_and_repeats_only_w
 
 
 async def test_a_survey_goes_on_with_what_it_was_asked_for(tmp_path):
-    path = await left_behind(tmp_path, limit=300, priority=Priority.LOW)
+    path = await left_behind(tmp_path, latency_s=0.02, limit=300, priority=Priority.LOW)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         (shown,) = engine.status().surveys
         assert (shown.state, shown.priority, shown.total) == ("stopped", "LOW", 300)
@@ -199,17 +202,27 @@ async def test_an_engine_file_from_before_opens_and_remembers_surveys_from_then_
 
 
 async def test_a_survey_is_shown_from_the_call_on_and_what_is_done_never_falls(tmp_path, monkeypatch):
+    may_answer = threading.Event()
+
+    async def answering(_: object) -> str:
+        while not may_answer.is_set():
+            await asyncio.sleep(0.005)
+        return "x"
+
     is_held, made = threading.Event(), Session.__init__
     monkeypatch.setattr(Session, "__init__", lambda *given, **named: is_held.wait(60) and made(*given, **named))
     seen: list[tuple[str, int]] = []
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-        survey = asyncio.ensure_future(engine.run(job_of(60), tmp_path / "s.run", concurrency=5))
+        job = job_of(60, Model.from_function(answering))
+        survey = asyncio.ensure_future(engine.run(job, tmp_path / "s.run", concurrency=5))
         await until(lambda: engine.status().surveys)
         assert "survey s.run opening" in str(engine.status())
         is_held.set()
         while not survey.done():
             (shown,) = engine.status().surveys
             seen.append((shown.state, shown.done))
+            if shown.state == "running":
+                may_answer.set()
             await asyncio.sleep(0)
         await survey
         (shown,) = engine.status().surveys

@@ -75,7 +75,8 @@ async def failing_once(ctx):
     return "second time"
 
 
-async def test_a_retry_comes_after_its_pause_though_the_clock_was_set_back(tmp_path, set_clock):
+async def test_a_retry_comes_after_its_pause_though_the_clock_was_set_back(tmp_path, set_clock, monkeypatch):
+    monkeypatch.setattr("headrace.agents.engine.run_commands._FIRST_RETRY_S", NAP_S)
     fails_left.append(1)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine, asyncio.timeout(20):
         run = await engine.submit(failing_once)

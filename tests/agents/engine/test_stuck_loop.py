@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def started(path: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "error", "-m", "tests.agents.engine.programs.frozen", str(path)]
+    arguments = ["tests.agents.engine.programs.frozen", str(path), str(path.with_name("seen"))]
+    command = [sys.executable, "-W", "error", "-m", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -40,6 +41,7 @@ def test_what_holds_pythons_lock_is_written_down_while_it_does(tmp_path):
     path = tmp_path / "a.run"
     child = started(path)
     seen_at = seen_frozen(path, child)
+    path.with_name("seen").touch()
     told = ended(child)
     assert told["began"] < seen_at < told["ended"]
     (reason,) = told["events"][:1]

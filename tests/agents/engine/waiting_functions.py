@@ -60,6 +60,12 @@ def _slow_effect(log, name, seconds):
     logged(log, f"{name} ends")
 
 
+def _held_effect(log, name, flag):
+    logged(log, f"{name} begins")
+    _until(flag)
+    logged(log, f"{name} ends")
+
+
 @task(memory="20MB")
 async def with_effects(ctx, log, seconds, count):
     for number in range(count):
@@ -70,6 +76,20 @@ async def with_effects(ctx, log, seconds, count):
 @task(memory="20MB")
 async def parent_of_effects(ctx, log, seconds, count, isolated):
     return await ctx.run(with_effects, log, seconds, count, isolated=isolated)
+
+
+@task(memory="20MB")
+async def with_held_effects(ctx, log, flag):
+    """From the second on, each effect ends when the flag is there."""
+    await ctx.step("e0", _slow_effect, log, "e0", 0, side_effect=True)
+    for name in ("e1", "e2"):
+        await ctx.step(name, _held_effect, log, name, flag, side_effect=True)
+    return "with effects"
+
+
+@task(memory="20MB")
+async def parent_of_held_effects(ctx, log, flag, isolated):
+    return await ctx.run(with_held_effects, log, flag, isolated=isolated)
 
 
 async def _blocks(log, seconds):
@@ -250,16 +270,16 @@ async def lingers_and_asks(ctx, url, log, flag, timeout_s=None):
     return await ctx.ask(model(url), "tell", timeout_s=timeout_s)
 
 
-def _slowly(log):
+def _computed_until(log, flag):
     logged(log, "begins")
-    time.sleep(1.0)
+    _until(flag)
     logged(log, "ends")
     return "ended"
 
 
 @task(memory="20MB")
-async def computes_beside_an_ask(ctx, url, log):
-    return await asyncio.gather(ctx.ask(model(url), "beside"), ctx.step("slow", _slowly, log))
+async def computes_beside_an_ask(ctx, url, log, flag):
+    return await asyncio.gather(ctx.ask(model(url), "beside"), ctx.step("slow", _computed_until, log, flag))
 
 
 @task(memory="20MB")

@@ -54,6 +54,7 @@ class EngineMemory:
             self._check_host()
         lendable_bytes = None
         if self._workers.is_isolated:
+            self.note_warden()
             zero_bytes = self._parts.driver.scheduler.zero_bytes(self._host)
             lendable_bytes = self._workers.lend_within(readings.budget_bytes, zero_bytes)
         self._parts.runs.note_memory(used)
@@ -120,14 +121,16 @@ class EngineMemory:
         self._parts.writer.write(self._parts.writes.notes.kind_sizes(self._sizes))
 
     def note_warden(self) -> None:
-        """Write the warden's pid to the file: an engine that opens it after a kill waits for that process to end."""
+        """Write the warden's pid to the file: an engine that opens it after a kill waits for that process to end. While
+        a warden is being replaced there is none, and the file keeps the one before.
+        """
         warden = self._workers.warden_pid
-        if warden != self._noted_warden:
+        if warden is not None and warden != self._noted_warden:
             self._noted_warden = warden
             self._parts.writer.write(self._parts.writes.notes.warden(warden))
 
     def _check_host(self) -> None:
-        """Once a second: what was learned, a clock that was set, a new warden, files that ended workers have left."""
+        """Once a second: what was learned, a clock that was set, files that ended workers have left."""
         parts = self._parts
         self.note_sizes()
         if set_s := parts.clock.set_by_s():
@@ -135,7 +138,6 @@ class EngineMemory:
             parts.writer.write(parts.writes.notes.clock(parts.clock.note()))
         if not self._workers.is_isolated:
             return
-        self.note_warden()
         if words := self._workers.files_left():
             parts.log.record("files left", words)
         if words := self._workers.halted():

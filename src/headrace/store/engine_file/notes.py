@@ -67,7 +67,7 @@ class NoteWrites:
     def __init__(self) -> None:
         self._events = 0
 
-    def warden(self, pid: int | None) -> list[Write]:
+    def warden(self, pid: int) -> list[Write]:
         return [("INSERT OR REPLACE INTO meta VALUES('warden', ?)", (pid,))]
 
     def node_wardens(self, pids: dict[str, int]) -> list[Write]:

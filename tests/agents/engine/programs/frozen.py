@@ -1,4 +1,5 @@
-"""An agent whose regular expression holds Python's lock for seconds: `frozen FILE`.
+"""An agent whose regular expression holds Python's lock for seconds: `frozen FILE SEEN`. It goes on until the file SEEN
+is there, for half a minute at most.
 
 Prints when that began and ended, and what the engine recorded.
 """
@@ -8,6 +9,7 @@ import json
 import re
 import sys
 import time
+from pathlib import Path
 
 import headrace
 from headrace import Engine
@@ -17,10 +19,12 @@ took: dict[str, float] = {}
 
 def catastrophe() -> None:
     took["began"] = time.time()
-    letters = "a" * 18
-    while time.time() - took["began"] < 1.2:  # each letter doubles it, and the last one takes more than half of it all
-        letters += "a"
+    letters, match_s, seen = "a" * 18, 0.0, Path(sys.argv[2])
+    while match_s < 0.6 or (not seen.exists() and time.time() - took["began"] < 30):
+        began_s = time.time()
+        letters += "a" * (match_s < 0.6)  # each letter doubles it
         re.match(r"(a+)+$", letters + "b")
+        match_s = time.time() - began_s
     took["ended"] = time.time()
 
 
