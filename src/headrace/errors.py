@@ -17,7 +17,7 @@
     │   ├── NotRunning               no process is writing it, so there is nothing to steer
     │   ├── NotSteerable             the process that writes it cannot be asked
     │   ├── RunFileDamaged           it cannot be read back
-    │   ├── NotConfirmed             it names services, keys or files that this user has not confirmed
+    │   ├── NotConfirmed             it names services, keys, files or limits that this user has not confirmed
     │   ├── RunFileGone              it was moved, removed or replaced while it was being written
     │   ├── LogMissing               its last rows are in a log that is not beside it any more
     │   └── PlanMismatch             it belongs to another job
@@ -194,7 +194,9 @@ class RunFileDamaged(RunFileError):
 
 
 class NotConfirmed(RunFileError):
-    """`allow` lists what has to be named for the job to run: addresses, variables of keys, model files."""
+    """`allow` lists what has to be named for the job to run: addresses, variables of keys, model files. It is empty
+    where only limits have to be given.
+    """
 
     def __init__(self, message: str, *, path: Path, allow: list[str], fix: str) -> None:
         super().__init__(message, path=path, fix=fix)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.agents.step_marks import StepMark, mark_of, mark_of_encoded
+from headrace.agents.step_marks import StepMark, mark_of, mark_of_encoded, mark_of_program
 
 
 def greet(name, mark="!"):
@@ -116,3 +116,40 @@ def test_a_mark_is_the_same_in_another_process():
         for seed in ("1", "2")
     }
     assert marks == {f"{made(greet, {'ada', 'bob', 'cleo'}).hex()}\n"}
+
+
+def of_program(environment=None, directory="."):
+    return mark_of_program(0, b"pay", directory, environment)
+
+
+def test_a_program_s_directory_counts_as_given_and_its_environment_in_any_order(tmp_path, monkeypatch):
+    before = of_program({"A": "1", "B": "2"}, "data")
+    monkeypatch.chdir(tmp_path)  # started elsewhere
+    assert changes(before, of_program({"B": "2", "A": "1"}, Path("./data"))) == []
+    for other in (of_program({"A": "1", "B": "2"}), of_program({"A": "1"}, "data"), of_program(None, "data")):
+        assert changes(before, other) == ["another directory or environment"]
+    assert changes(of_program(), of_program({})) == ["another directory or environment"]
+    assert changes(of_program({"A": "\ud800"}), of_program({"A": "\ud801"})) == ["another directory or environment"]
+
+
+def test_variables_that_a_program_gets_as_this_process_has_them_do_not_count(monkeypatch):
+    monkeypatch.setenv("SHELL_LEVEL", "1")
+    before = of_program({**os.environ, "AMOUNT": "5"})
+    monkeypatch.setenv("SHELL_LEVEL", "2")
+    monkeypatch.setenv("SINCE_THEN", "new")
+    assert changes(before, of_program({**os.environ, "AMOUNT": "5"})) == []
+    assert changes(before, of_program({**os.environ, "AMOUNT": "6"})) == ["another directory or environment"]
+    assert changes(before, of_program({**os.environ, "AMOUNT": "5", "SHELL_LEVEL": "1"})) != []
+
+
+def test_a_program_s_mark_of_an_earlier_version_differs_in_nothing_new():
+    earlier = mark_of_encoded(0, "command", b"pay")
+    assert changes(earlier, of_program({"AMOUNT": "500"}, "/")) == []
+    assert changes(earlier[:-6], of_program({"AMOUNT": "500"}, "/")) == []
+    assert changes(earlier, mark_of_program(0, b"other", "/", None)) == ["other arguments"]
+
+
+def test_a_mark_holds_no_more_of_an_environment_than_a_digest_of_it():
+    one, other = of_program({"TOKEN": "a"}), of_program({"TOKEN": "a" * 10_000})
+    assert len(one) == len(other) == len(made(greet))
+    assert b"TOKEN" not in other

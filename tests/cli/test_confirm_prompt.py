@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.cli.terminals import in_terminal
 from tests.forks import Forks
 from tests.models.server import HostileServer
 from tests.pictures import png
+from tests.store.forging import fitted
 
 SECRET = "a-victim's-secret-0123456789"  # must not be sent
 VARIABLE = "AWS_SECRET_ACCESS_KEY"
@@ -98,6 +100,30 @@ def test_what_this_user_ran_is_resumed_without_a_question(
     assert in_terminal("resume", "a.run", cwd=tmp_path).returncode == 0
     assert kept_budgets(tmp_path / "a.run").memory == "90%"
     assert json.loads(headrace(tmp_path, "status", "a.run", "--json").stdout)["interviews"] == 4
+
+
+def test_limits_that_a_file_has_lifted_are_asked_for_and_given_by_the_advised_command(
+    server: HostileServer, tmp_path: Path, forks: Forks
+):
+    path = tmp_path / "a.run"
+    job = a_job(server)
+    job.run(path, limit=1, max_tokens_total=900).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("DELETE FROM meta WHERE key = 'budget.max_tokens_total'")
+    raw.close()
+    fitted(path)
+    before = server.calls
+    refused = headrace(tmp_path, "resume", "a.run", "--allow", server.url)
+    assert (refused.returncode, server.calls) == (1, before)
+    advised = shlex.split(refused.stderr.rpartition("If you trust it: ")[2])
+    assert advised[advised.index("resume") :] == ["resume", "a.run", "--max-tokens-total", "none"]
+    assert in_terminal("resume", "a.run", "--allow", server.url, cwd=tmp_path, typed="n\n").returncode == 1
+    assert server.calls == before
+    yes = in_terminal("resume", "a.run", "--limit", "2", "--no-cache", cwd=tmp_path, typed="y\n")
+    assert (yes.returncode, server.calls) == (0, before + 1), yes.text
+    assert "budgets: none" in yes.text
+    job.run(path, cache=False)  # confirmed by that yes
+    assert server.calls == before + 3
 
 
 def test_interviews_that_failed_and_are_asked_again_are_counted_as_left(

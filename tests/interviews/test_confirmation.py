@@ -15,6 +15,7 @@ from headrace.limits import RunOptions
 from headrace.memory.budget import memory_limits
 from headrace.models.contacts import contacts_of
 from headrace.models.http_client.address_file import AddressFile
+from headrace.store.confirmations import read_confirmed
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.models.server import HostileServer
 from tests.store.forging import fitted
@@ -176,6 +177,91 @@ def test_more_interviews_or_looser_budgets_than_were_confirmed_are_asked_for_aga
             Job.open(came_back).run(came_back)
     assert server.calls == before
     Job.open(path).run(path, max_cost=2.0)  # given by the user: no claim
+
+
+def a_limited_run(server: HostileServer, path: Path, *changes: str) -> Job:
+    """The job of a program that ran it with limits, into a file that has been changed since."""
+    job = a_job(server, price={"input": 1.0, "output": 1.0})
+    job.run(path, limit=1, max_cost=5.0, max_tokens_total=10_000).close()
+    with sqlite3.connect(path) as raw:
+        for change in changes:
+            raw.execute(change)
+    raw.close()
+    fitted(path)
+    return job
+
+
+NO_COST = "DELETE FROM meta WHERE key = 'budget.max_cost'"
+MORE_COST = "UPDATE meta SET value = 500.0 WHERE key = 'budget.max_cost'"
+MORE_TOKENS = "UPDATE meta SET value = 1000000 WHERE key = 'budget.max_tokens_total'"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "given"),
+    [
+        ([NO_COST], ["no limit of cost where you confirmed at most $5.00", 'max_cost="none"'], {"max_cost": "none"}),
+        ([MORE_COST], ["at most $500.00 where you confirmed at most $5.00", "max_cost=500.0"], {"max_cost": 5.0}),
+        (
+            [NO_COST, MORE_TOKENS],
+            [
+                "at most 1,000,000 tokens where you confirmed at most 10,000 tokens",
+                'max_cost="none", max_tokens_total=1000000',
+            ],
+            {"max_cost": 5.0, "max_tokens_total": 20_000},
+        ),
+    ],
+)
+def test_a_changed_file_lifts_no_limit_that_a_program_has_set(
+    server: HostileServer, tmp_path: Path, changes: list[str], told: list[str], given: dict[str, Any]
+):
+    path = tmp_path / "a.run"
+    job = a_limited_run(server, path, *changes)
+    plan, content, before = job.identity().digest, path.read_bytes(), server.calls
+    confirmed = read_confirmed(plan)
+    for _ in range(2):  # refusing confirms nothing
+        with pytest.raises(NotConfirmed) as refused:
+            job.run(path)
+        assert [words for words in told if words not in str(refused.value)] == []
+        assert "--max-" in refused.value.at_command
+    with pytest.raises(NotConfirmed):
+        Job.open(path, allow=server.url).run(path)  # that allows an address, and no limit
+    assert (server.calls, path.read_bytes() == content) == (before, True)
+    assert read_confirmed(plan) == confirmed
+    job.run(path, limit=2, cache=False, **given).close()  # the user's own word
+    job.run(path, cache=False).close()
+    assert server.calls == before + 3
+
+
+def test_a_plan_that_extends_a_changed_file_is_held_to_the_limits_of_that_file(server: HostileServer, tmp_path: Path):
+    path = tmp_path / "a.run"
+    a_limited_run(server, path, NO_COST)
+    more = a_job(server, people=6, price={"input": 1.0, "output": 1.0})
+    with pytest.raises(NotConfirmed, match="no limit of cost where you confirmed"):
+        more.run(path, extend=True)
+    more.run(path, extend=True, max_cost=5.0)
+
+
+def test_a_file_with_tighter_limits_and_one_that_is_new_are_run_as_they_are(
+    server: HostileServer, elsewhere: Elsewhere, tmp_path: Path
+):
+    price = {"input": 1.0, "output": 1.0}
+    path = tmp_path / "a.run"
+    job = a_limited_run(server, path, "UPDATE meta SET value = 4.0 WHERE key = 'budget.max_cost'")
+    job.run(path)
+    job.run(tmp_path / "new.run")
+    job.run(path, fresh=True)
+    mailed = elsewhere.run(a_job(server, people=5, price=price), tmp_path / "mailed.run", limit=1, max_cost=3.0)
+    a_job(server, people=5, price=price).run(mailed)  # a limit, where the program has none
+
+
+def test_what_was_confirmed_at_the_question_of_resume_holds(server: HostileServer, tmp_path: Path):
+    path = tmp_path / "a.run"
+    job = a_limited_run(server, path, NO_COST)
+    permissions = Permissions.of(Job.open(path), path, RunOptions())
+    with pytest.raises(NotConfirmed, match=r"allow=\[.*\]\), and run it with max_cost=\"none\""):
+        permissions.check()
+    Job.open(path, allow=server.url).run(path, limit=2, max_cost="none").close()
+    job.run(path)
 
 
 def test_the_default_address_and_key_of_a_service_are_claims_too():

@@ -27,7 +27,7 @@ from headrace.agents.kept_values import encode_arguments, encode_kept
 from headrace.agents.link import AgentLink
 from headrace.agents.replay import Replay
 from headrace.agents.slot_turns import step_key
-from headrace.agents.step_marks import mark_of, mark_of_encoded
+from headrace.agents.step_marks import mark_of, mark_of_encoded, mark_of_program
 from headrace.agents.stopping import RunStopped
 from headrace.agents.task import TaskKind, kind_of
 from headrace.errors import InvalidInput, StepRepeated
@@ -214,7 +214,7 @@ class AgentContext:
         given = encode_kept([command.argv, command.input.hex()], "A command and its input")
         digest = hashlib.sha256(given).hexdigest()[:16]
         step = name or self._numbered(f"command-{digest}")
-        mark = mark_of_encoded(self._checkpoints, "command", given)
+        mark = mark_of_program(self._checkpoints, given, directory, command.environment)
         kept = await self._earlier(step, mark)
         if kept is None:
             self._begin(step)

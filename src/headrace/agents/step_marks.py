@@ -5,10 +5,13 @@
     6 bytes   the function's module and name
     6 bytes   its code and defaults; comments and line numbers do not count
     6 bytes   the arguments
-    6 bytes   text and numbers that the function has captured; marks of earlier versions end before this
+    6 bytes   text and numbers that the function has captured, or a program's directory and environment; marks of
+              earlier versions end before this, or have zeros here
 
 A part of zeros is unknown and equals everything. An argument that is not plain data counts by its type alone. Captured
-lists, dicts and objects do not count: steps change them, and a step that is replayed does not.
+lists, dicts and objects do not count: steps change them, and a step that is replayed does not. A program's directory
+counts as it was given. Of its environment, variables that have the same value in this process do not count: programs
+are often given a copy of `os.environ`, which is another one wherever the agent's process was started.
 Does not cover: what is done about a difference (agents.replay).
 """
 
@@ -16,10 +19,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import struct
 import sys
-from collections.abc import Callable
-from pathlib import PurePath
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePath
 from types import CellType
 from typing import Any, NamedTuple, cast
 
@@ -35,6 +39,7 @@ _PYTHON = sys.version_info.major << 8 | sys.version_info.minor
 _LARGE_BYTES = 1 << 20  # from here on hashed as it is: a copy would count towards the worker's limit
 _HASHED_BYTES = 64 << 20
 _MOST_FUNCTIONS = 1000
+_PROGRAM = b"command"
 _MAIN = ("__main__", "__mp_main__")  # a worker imports a script under the second name
 
 
@@ -63,7 +68,9 @@ class StepMark(NamedTuple):
         if not _equal(self.arguments, kept.arguments):
             parts.append("other arguments")
         if not parts and not _equal(self.captured, kept.captured):
-            parts.append("other captured values")  # other code may have captured others: said only of the same code
+            # Other code may have captured others: said only of the same code.
+            is_program = self.name == _digest(_PROGRAM)
+            parts.append("another directory or environment" if is_program else "other captured values")
         return parts
 
     def is_same_effect(self, kept: StepMark) -> bool:
@@ -80,8 +87,17 @@ def mark_of(section: int, function: Callable[..., Any], args: tuple[Any, ...], k
 
 
 def mark_of_encoded(section: int, what: str, arguments: bytes) -> bytes:
-    """The mark of a call whose arguments are encoded already: to a model, a child, a program."""
+    """The mark of a call whose arguments are encoded already: to a model, a child."""
     return _LAYOUT.pack(_PYTHON, section, _digest(what.encode()), _UNKNOWN, _digest(arguments), _UNKNOWN)
+
+
+def mark_of_program(
+    section: int, arguments: bytes, directory: str | Path, environment: Mapping[str, str] | None
+) -> bytes:
+    """The mark of `ctx.command`."""
+    own = None if environment is None else sorted({*environment.items()} - {*os.environ.items()})
+    around = _marks_of_arguments((str(Path(directory)), own), {})
+    return _LAYOUT.pack(_PYTHON, section, _digest(_PROGRAM), _UNKNOWN, _digest(arguments), around)
 
 
 def _equal(one: bytes, other: bytes) -> bool:

@@ -33,7 +33,7 @@ def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Jo
     job = Job.open(path, allow=allow)
     permissions = Permissions.of(job, path.expanduser().resolve(), options)
     is_asked = sys.stdin.isatty() and sys.stderr.isatty()
-    if permissions.unconfirmed:
+    if permissions.unconfirmed or permissions.loosened:
         shown = _lines(job, path, permissions)
         if not is_asked or len(shown) > _MOST_SHOWN:  # what scrolls by has not been seen
             raise _refusal(path, permissions, shown)
@@ -42,6 +42,7 @@ def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Jo
         job = Job.open(path, allow=[*allow, *named])
         if permissions.budgets.workers and options.workers is None:
             options = structs.replace(options, workers=permissions.budgets.workers)
+        options = permissions.accepting(options)
     if permissions.asks_for_memory and is_asked:
         written = permissions.budgets.memory
         if typer.confirm(f"Let it use memory {written}, which is more than the default here?", err=True):
@@ -90,10 +91,10 @@ def _ask_for_key(contact: Contact) -> None:
 
 def _refusal(path: Path, permissions: Permissions, shown: list[str]) -> NotConfirmed:
     allow = list(dict.fromkeys(name for contact in permissions.unconfirmed for name in contact.to_allow))
-    words = " ".join(f"--allow {shlex.quote(name)}" for name in allow)
+    words = "".join(f" --allow {shlex.quote(name)}" for name in allow) + permissions.to_give.command
     return NotConfirmed(
         f"{path} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",
         path=path,
         allow=allow,
-        fix=f"If you trust it: {own_command()} resume {seen_from_here(path)} {words}",
+        fix=f"If you trust it: {own_command()} resume {seen_from_here(path)}{words}",
     )

@@ -4,8 +4,9 @@
     the program, or `headrace run`       yes; remembered for the plan, so that `headrace resume` does not ask
     a run file (Job.open, resume)        only what this user has confirmed for that plan, or allows now
 
-A run file's budgets are claims too: limits of money and tokens that are looser than those confirmed are asked for
-again, and without confirmation its memory is at most this host's default, and its workers are left out.
+A run file's budgets are claims too. Limits of money and tokens that are looser than those confirmed for its plan have
+to be given, whoever wrote the models: a file that was changed lifts no limit that its user has set. Without
+confirmation its memory is at most this host's default, and its workers are left out.
 Does not cover: asking a person (cli.confirm_prompt), or where it is remembered (store.confirmations).
 """
 
@@ -17,7 +18,7 @@ import msgspec
 from msgspec import structs
 
 from headrace.display import counted
-from headrace.errors import OptionError
+from headrace.errors import NotConfirmed, OptionError, Spelled, spelled
 from headrace.limits import Budgets, MemoryLimits, RunOptions
 from headrace.memory.budget import memory_limits
 from headrace.models.contacts import Contact, contacts_of, not_confirmed
@@ -27,15 +28,17 @@ from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
 from headrace.store.run_file.keeping.stored_keep import Keeping
 from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_plan
-from headrace.units import format_dollars
+from headrace.units import NONE, format_dollars
 
+_LIMITS = ("max_cost", "max_tokens_total")
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
 
-    `keeping` is what the file keeps, None where it is new. `unconfirmed` must be empty for the run to start.
+    `keeping` is what the file keeps, None where it is new. `unconfirmed` and `loosened` must be empty for the run to
+    start: contacts, and limits of the file that are looser than those `confirmed_before`.
     `claimed_by` is the file that names those contacts: the run file, or a study.
     """
 
@@ -45,6 +48,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     budgets: Budgets
     keeping: Keeping | None
     unconfirmed: tuple[Contact, ...]
+    loosened: tuple[str, ...]
+    confirmed_before: Confirmed
     confirmed: Confirmed
 
     @classmethod
@@ -73,6 +78,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             and set(confirmed.prices) <= set(before.prices)
             and _has_confirmed_limits(options, kept, before)
         )
+        limits = _confirmed_limits(plan, file)
         claims = [Path(model.origin.path) for model in job.called_models if model.origin is not None]
         return cls(
             path=path,
@@ -81,6 +87,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             budgets=budgets,
             keeping=None if file is None else file.keeping,
             unconfirmed=_unconfirmed(job, before.contacts if is_as_before else ()),
+            loosened=() if limits is None else _loosened(options, kept, limits),
+            confirmed_before=limits or _NOTHING,
             confirmed=confirmed,
         )
 
@@ -92,7 +100,26 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise NotConfirmed, before a key is read, where this user has to be asked."""
         if self.unconfirmed:
-            raise not_confirmed(self.claimed_by, self.unconfirmed, self._claims())
+            raise not_confirmed(self.claimed_by, self.unconfirmed, self._claims(), self.to_give)
+        if self.loosened:
+            raise NotConfirmed(
+                f"{self.path} has looser limits than you confirmed for this job here:{self._loosened_words()}.",
+                path=self.path,
+                allow=[],
+                fix=Spelled(
+                    f"If that is meant: give{self.to_give}.", command=f"If that is meant:{self.to_give.command}"
+                ),
+            )
+
+    def accepting(self, options: RunOptions) -> RunOptions:
+        """The options of a user who was shown the file's looser limits and said yes: as if they had been given."""
+        return structs.replace(options, **{name: self._written(name) for name in self.loosened})
+
+    @property
+    def to_give(self) -> Spelled:
+        """The options by which a user says yes to the file's looser limits; empty where there are none."""
+        each = [spelled(f" {{{name}}}", **{name: self._written(name)}) for name in self.loosened]
+        return Spelled(",".join(each), command="".join(one.command for one in each))
 
     def memory_limits(self) -> MemoryLimits:
         limits = memory_limits(self.budgets.memory)
@@ -111,13 +138,21 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _claims(self) -> str:
         """How far a run would go, in words."""
-        cost, tokens = self.budgets.max_cost, self.budgets.max_tokens_total
-        limits = [
-            "no limit of cost" if cost is None else f"at most {format_dollars(cost)}",
-            "no limit of tokens" if tokens is None else f"at most {counted(tokens, 'token')}",
-        ]
+        limits = [_in_words(name, getattr(self.budgets, name)) for name in _LIMITS]
         words = [counted(self.confirmed.interviews, "interview"), *limits, *self.budgets.sizes_in_words]
         return f" A run of it has {', '.join([*words, *(f'prices of {price}' for price in self.confirmed.prices)])}."
+
+    def _loosened_words(self) -> str:
+        return ",".join(
+            f" {_in_words(name, getattr(self.budgets, name))}"
+            f" where you confirmed {_in_words(name, getattr(self.confirmed_before, name))}"
+            for name in self.loosened
+        )
+
+    def _written(self, name: str) -> float | str:
+        """A limit of the file as a user gives it."""
+        value = getattr(self.budgets, name)
+        return NONE if value is None else value
 
     def _asked_bytes(self) -> int:
         return memory_limits(self.budgets.memory).budget_bytes
@@ -143,9 +178,29 @@ def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tup
 
 def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed) -> bool:
     """Whether the file's limits of money and tokens, where none is given now, are no looser than those confirmed."""
-    return (options.max_cost is not None or is_within(kept.max_cost, before.max_cost)) and (
-        options.max_tokens_total is not None or is_within(kept.max_tokens_total, before.max_tokens_total)
+    return not _loosened(options, kept, before)
+
+
+def _loosened(options: RunOptions, kept: Budgets, before: Confirmed) -> tuple[str, ...]:
+    """The names of the limits that are not given now, and that `kept` has looser than they were confirmed."""
+    return tuple(
+        name
+        for name in _LIMITS
+        if getattr(options, name) is None and not is_within(getattr(kept, name), getattr(before, name))
     )
+
+
+def _confirmed_limits(plan: str, file: KeptPlan | None) -> Confirmed | None:
+    """What this user has confirmed for the plan, or for the smaller one that it extends. None where that is nothing, or
+    where the file is new: a program that gives no limit then wants none, and a limit of a file only makes that less.
+    """
+    return None if file is None else read_confirmed(plan) or read_confirmed(file.identity.digest)
+
+
+def _in_words(limit: str, value: float | None) -> str:
+    if value is None:
+        return f"no limit of {'cost' if limit == 'max_cost' else 'tokens'}"
+    return f"at most {format_dollars(value) if limit == 'max_cost' else counted(int(value), 'token')}"
 
 
 def _given_prices(job: Job) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model, address_file_of
 
+NO_OPTIONS = Spelled("", command="")
+
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
     """One address of one model, its address file, or the model file it loads. `key` is the variable whose value is sent
@@ -84,20 +86,25 @@ def check_allowed(model: Model) -> None:
         raise not_confirmed(Path(model.origin.path), refused)
 
 
-def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> NotConfirmed:
-    """The error that names what a run file would have us contact, and how a program allows it."""
+def not_confirmed(
+    path: Path, refused: Iterable[Contact], more: str = "", to_give: Spelled = NO_OPTIONS
+) -> NotConfirmed:
+    """The error that names what a run file would have us contact, and how a program allows it. `to_give` are the
+    options of the run that it has to give as well.
+    """
     contacts = list(refused)
     allow = list(dict.fromkeys(name for contact in contacts for name in contact.to_allow))
     listed = "; ".join(dict.fromkeys(map(described, contacts)))
     is_study = path.suffix.lower() in (".yaml", ".yml", ".json")
     verb, also = ("load", "; Survey.load has the same option") if is_study else ("open", "")
+    options = f", and run it with{to_give}" if to_give else ""
     return NotConfirmed(
         f"{path} was not made by you here, or was changed since, and names {listed}.{more}",
         path=path,
         allow=allow,
         fix=Spelled(
-            f"If you trust it: Job.{verb}({str(path)!r}, allow={allow!r}){also}.",
-            command=f"If you trust it: {' '.join(f'--allow {shlex.quote(name)}' for name in allow)}",
+            f"If you trust it: Job.{verb}({str(path)!r}, allow={allow!r}){also}{options}.",
+            command=f"If you trust it: {' '.join(f'--allow {shlex.quote(name)}' for name in allow)}{to_give.command}",
         ),
     )
 

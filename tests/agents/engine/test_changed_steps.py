@@ -163,6 +163,49 @@ async def test_calls_to_models_children_and_programs_are_compared_too(tmp_path, 
     ]
 
 
+PROGRAM = """
+async def journey(ctx):
+    pay = ["sh", "-c", "echo $AMOUNT"]
+    paid = await ctx.command(pay, environment={"AMOUNT": "5"}, directory="/", side_effect=True, name="pay")
+    await ctx.receive()
+    return paid.output
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"AMOUNT": "5"', '"AMOUNT": "500"'),
+        ('{"AMOUNT": "5"}', '{"AMOUNT": "5", "CURRENCY": "EUR"}'),
+        ('environment={"AMOUNT": "5"}, ', ""),
+        ('directory="/"', 'directory="/usr"'),
+    ],
+)
+async def test_a_program_s_environment_and_directory_are_compared_too(tmp_path, monkeypatch, change):
+    monkeypatch.setattr(sys.modules[__name__], "JOURNEY", PROGRAM)
+    path, strict, same = tmp_path / "a.run", tmp_path / "b.run", tmp_path / "c.run"
+    await begun(path)
+    for copy in (strict, same):
+        copy.write_bytes(path.read_bytes())
+    assert await gone_on(same, program(), strict=True) == ("5\n", [])
+    told = "it was journaled with another directory or environment"
+    assert await gone_on(path, program(change)) == ("5\n", [f"step 'pay': {told}"])
+    failed, _ = await gone_on(strict, program(change), strict=True)
+    assert isinstance(failed, RunFailed)
+    assert told in failed.reason
+
+
+async def test_a_renamed_program_with_another_environment_is_another_effect(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "JOURNEY", PROGRAM)
+    await begun(tmp_path / "a.run")
+    (tmp_path / "b.run").write_bytes((tmp_path / "a.run").read_bytes())
+    _, reasons = await gone_on(tmp_path / "a.run", program(('"pay"', '"charge"')))
+    assert "journaled as 'pay'" in reasons[0]
+    result, reasons = await gone_on(tmp_path / "b.run", program(('"pay"', '"charge"'), ('"5"', '"7"')))
+    assert (result, len(reasons)) == ("7\n", 1)
+    assert "came to its end without it" in reasons[0]
+
+
 LOOP = """
 async def ping():
     paid.append(1)

@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import ClientResponse
 
 from headrace.memory.measure.os_limits import expect_blocks_of
-from headrace.models.http_client.decoding import BadReply
+from headrace.models.http_client.decoding import BadReply, decoded
 from headrace.models.http_client.reply_room import WITHIN_BUDGETS, ReplyRoom
 
 # More than this of a body that comes is on disk: it may come slowly, and many with it.
@@ -24,6 +24,7 @@ IN_RAM_BYTES = 256 << 10
 _LONGEST_LINE = 1 << 20
 _BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
 _MOST_OF_AN_ERROR = 64 << 10
+_anything = msgspec.json.Decoder[Any](Any)
 _room = ReplyRoom()
 
 
@@ -53,34 +54,45 @@ def is_event_stream(body: bytes) -> bool:
 
 
 def joined_texts(raw: bytes) -> list[str]:
-    """The texts of a stream's events, those under one name joined in their order. What cannot be read is left out."""
-    texts: dict[str, list[str]] = {}
+    """The texts of a whole reply or of a stream's events that came in several pieces, joined in their order: those
+    under one name, and those under one name within one other. What cannot be read is left out.
+    """
+    texts: dict[str | tuple[str, str], list[str]] = {}
 
     def take(data: bytes) -> bool:
-        try:
-            _gather(msgspec.json.decode(data), texts)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise BadReply("not JSON") from None
+        _gather(decoded(_anything, data)[0], texts)
         return False
 
+    if not is_event_stream(raw):
+        with suppress(BadReply):
+            take(raw)
+    else:
+        _feed_lines(raw, EventLines(take))
+    return list(dict.fromkeys("".join(pieces) for pieces in texts.values() if len(pieces) > 1))
+
+
+def _feed_lines(raw: bytes, lines: EventLines) -> None:
+    """Feeds line by line, so that an event that cannot be read, such as [DONE], hides none behind it."""
+    for line in raw.splitlines():
+        with suppress(BadReply):
+            lines.feed(line + b"\n")
     with suppress(BadReply):
-        lines = EventLines(take)
-        lines.feed(raw)
         lines.end()
-    return ["".join(pieces) for pieces in texts.values()]
 
 
-def _gather(event: Any, texts: dict[str, list[str]]) -> None:
-    left: list[tuple[str, Any]] = [("", event)]
+def _gather(event: Any, texts: dict[str | tuple[str, str], list[str]]) -> None:
+    left: list[tuple[str, str, Any]] = [("", "", event)]
     while left:
-        name, value = left.pop()
+        outer, name, value = left.pop()
         match value:
             case str():
                 texts.setdefault(name, []).append(value)
+                texts.setdefault((outer, name), []).append(value)
             case dict():
-                left += cast("dict[str, Any]", value).items()
+                held = cast("dict[str, Any]", value)
+                left += [(name, inner, held[inner]) for inner in reversed(held)]
             case list():
-                left += [(name, one) for one in reversed(cast("list[Any]", value))]
+                left += [(outer, name, one) for one in reversed(cast("list[Any]", value))]
             case _:
                 pass
 

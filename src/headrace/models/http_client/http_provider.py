@@ -31,7 +31,8 @@ from headrace.survey.known_services import Service
 from headrace.survey.model import Model
 from headrace.survey.secrecy import refuse_value
 
-_WITHHELD = b'{"withheld": "a stream that held a key in pieces"}'
+_WITHHELD = b'{"withheld": "a reply that held a key in pieces"}'
+_UNTOLD = "its words are withheld: they hold a key in pieces"
 
 
 class ErrorInside(Exception):
@@ -161,7 +162,7 @@ class HttpProvider:
         try:
             answered = await self._exchange(address, body)
             if 200 <= answered.status < 300:
-                reply = answered.streamed or self._dialect.reply(answered.body)
+                reply = _without_keys(answered.streamed or self._whole_reply(answered.body))
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply
             problem = self._failure(address, answered, said_by(answered.body), is_enforced)
@@ -192,8 +193,20 @@ class HttpProvider:
         _hide_keys(answered)
         if stream is not None and answered.was_streamed:
             answered.streamed = stream.reply(answered.body)
-            answered.streamed.text = SENT.clean_text(answered.streamed.text, is_answer=True)
         return answered
+
+    def _whole_reply(self, body: bytes) -> Reply:
+        """Reads a reply that was not streamed. One that holds a key in pieces is neither kept nor quoted."""
+        if not _is_in_pieces(body):
+            return self._dialect.reply(body)
+        try:
+            reply = self._dialect.reply(body)
+        except BadReply:
+            raise BadReply(_UNTOLD) from None
+        except ErrorInside as error:
+            raise ErrorInside(Said(error.said.marks, _UNTOLD, error.said.status)) from None
+        reply.raw = _WITHHELD
+        return reply
 
     def _failure(self, address: Address, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
         about = About(self._model, address.shown, self._key.origin)
@@ -210,9 +223,22 @@ def _hide_keys(answered: Answered) -> None:
     if is_refusal:
         cleaned = ((name, SENT.clean_text(value, is_answer=False)) for name, value in answered.headers.items())
         answered.headers = CIMultiDict(cleaned)
-    # A key that came in pieces shows only where they are joined; what is around them is not worth the risk.
-    if SENT and is_event_stream(answered.body) and any(map(SENT.is_in, joined_texts(answered.body))):
+    # What is around the pieces of a key is not worth the risk. A whole reply is read first (_whole_reply).
+    if (is_refusal or is_event_stream(answered.body)) and _is_in_pieces(answered.body):
         answered.body = _WITHHELD
+
+
+def _is_in_pieces(body: bytes) -> bool:
+    """Whether a key shows where the texts of a body are joined."""
+    return bool(SENT) and any(map(SENT.is_in, joined_texts(body)))
+
+
+def _without_keys(reply: Reply) -> Reply:
+    """Cleans the answer once more: a protocol joins it from pieces, and may join others than those of one name."""
+    cleaned = SENT.clean_text(reply.text, is_answer=True)
+    if cleaned != reply.text:
+        reply.text, reply.raw = cleaned, _WITHHELD
+    return reply
 
 
 def _taker(stream: Stream | None) -> Callable[[bytes], bool] | None:
