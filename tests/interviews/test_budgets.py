@@ -15,6 +15,7 @@ from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.forks import Forks
+from tests.store.forging import fitted
 from tests.trouble.children import until
 
 PRICE = {"input": 1000.0, "output": 1000.0}  # a tenth of a cent a token
@@ -163,6 +164,7 @@ def test_the_budgets_of_another_jobs_file_say_nothing(tmp_path: Path):
     with sqlite3.connect(path) as raw:
         raw.execute("INSERT INTO meta VALUES('budget.memory', '1MB')")
     raw.close()
+    fitted(path)
     with pytest.raises(PlanMismatch):
         a_job(4).run(path)
     with pytest.raises(BudgetTooSmall, match='"none" for the default'):

@@ -141,6 +141,61 @@ def test_a_long_list_lies_beside_its_study(tmp_path):
     assert len(Job.load(tmp_path / "study.yaml")) == len(job)
 
 
+def _spelled_by_hand(beside):
+    """The rows of a file as a person might write them: no encoder of ours gives these bytes."""
+    beside.write_text("".join(line.replace(":", " : ") + "\n\n" for line in beside.read_text().splitlines()))
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_loaded_study_is_saved_over_itself_and_stays_usable(tmp_path, by_hand):
+    path, beside = tmp_path / "study.yaml", tmp_path / "study.agents.jsonl"
+    _job(people=1_005).save(path)
+    if by_hand:
+        _spelled_by_hand(beside)
+    before = path.read_bytes(), beside.read_bytes()
+    job = Job.load(path)
+    job.save(path)
+    assert (path.read_bytes(), beside.read_bytes()) == before
+    assert sum(1 for _ in job.agents) == 1_005
+    assert Job.load(path).identity() == job.identity()
+
+
+def test_a_changed_list_of_a_loaded_study_takes_the_place_of_the_old_one(tmp_path):
+    path = tmp_path / "study.yaml"
+    _job(people=1_005).save(path)
+    job = Job.load(path)
+    fewer = job.agents.filter("age != 1")
+    job.survey.by(fewer).by(job.models).save(path)
+    assert 1_000 < len(Job.load(path).agents) < 1_005
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["study.agents.jsonl", "study.yaml"]
+
+
+def test_saving_follows_no_link_and_keeps_what_is_private_so(tmp_path):
+    path, beside, other = tmp_path / "study.yaml", tmp_path / "study.agents.jsonl", tmp_path / "other.txt"
+    other.write_text("precious")
+    beside.symlink_to(other)
+    path.write_text("old")
+    path.chmod(0o600)
+    _job(people=1_005).save(path)
+    assert other.read_text() == "precious"
+    assert not beside.is_symlink()
+    assert len(beside.read_text().splitlines()) == 1_005
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_study_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
+    path, beside = tmp_path / "study.yaml", tmp_path / "study.agents.jsonl"
+    _job(people=1_005).save(path)
+    before = path.read_bytes(), beside.read_bytes()
+    (tmp_path / "rows.jsonl").write_bytes(beside.read_bytes())
+    job = Job.load(path).survey.by(AgentList.from_jsonl(tmp_path / "rows.jsonl")).by(Model("test"))
+    (tmp_path / "rows.jsonl").write_text('{"age": 1}\n')
+    with pytest.raises(ListError, match="changed while the job was set up"):
+        job.save(path)
+    assert (path.read_bytes(), beside.read_bytes()) == before
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_a_study_by_hand_runs_from_the_command(tmp_path):
     (tmp_path / "people.csv").write_text("agent_name,age\nada,36\nbob,27\n")
     (tmp_path / "study.yaml").write_text(

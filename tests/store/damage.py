@@ -36,4 +36,20 @@ CHANGED_PLANS = [
     "UPDATE fields SET kinds = 0",
     "UPDATE boxes SET high = '1,199,2,1'",
     "DELETE FROM meta WHERE key = 'check'",
+    'INSERT INTO meta VALUES(\'agent_settings\', \'[{"codebook":{"age":"Debt in euro"}}]\')',
+    "INSERT INTO meta VALUES('budget.max_tokens_total', 9000000)",
+]
+
+
+# Of a file whose agents have a codebook with "Age in years", and that keeps a budget of tokens.
+CHANGED_SETTINGS = [
+    "UPDATE meta SET value = replace(value, 'Age in years', 'Debt in euro') WHERE key = 'agent_settings'",
+    "UPDATE meta SET value = CAST(value AS BLOB) WHERE key = 'agent_settings'",
+    "UPDATE meta SET key = 'agent_settingt' WHERE key = 'agent_settings'",
+    "DELETE FROM meta WHERE key = 'agent_settings'",
+    "UPDATE meta SET value = 9000000 WHERE key = 'budget.max_tokens_total'",
+    "DELETE FROM meta WHERE key = 'budget.max_tokens_total'",
+    "INSERT INTO meta VALUES('budget.max_cost', 5.0)",
+    "UPDATE meta SET value = value + 1 WHERE key = 'check.agent_settings'",
+    "UPDATE meta SET value = 'x' WHERE key = 'check.budgets'",
 ]

@@ -7,9 +7,11 @@ import apsw
 
 from headrace.store.run_file.checksums import (
     CHECK,
+    CheckedPart,
     counters_checksum,
     fields_checksum,
     interview_checksum,
+    part_checksum,
     plan_checksum,
     record_checksum,
 )
@@ -30,6 +32,8 @@ def fitted(path: Path) -> Path:
         counters = dict(connection.execute("SELECT name, value FROM counters").fetchall())
         connection.execute("UPDATE counters SET value = ? WHERE name = ?", (counters_checksum(counters), CHECK))
         connection.execute("UPDATE meta SET value = ? WHERE key = ?", (plan_checksum(connection), CHECK))
+        for part in CheckedPart:
+            connection.execute("UPDATE meta SET value = ? WHERE key = ?", (part_checksum(connection, part), part.value))
     return path
 
 

@@ -13,13 +13,14 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace import Job, Model, Results, ScenarioList, Survey
+from headrace import AgentList, Job, Model, Results, ScenarioList, Survey
 from headrace.errors import RunFileDamaged, RunFileError
 from headrace.store.run_file.checksums import has_detail, has_values, interview_checksum
 from headrace.store.run_file.rows import DetailPacker
+from headrace.store.whole_files import verify
 from headrace.survey.questions.free_text import QuestionFreeText
 from tests.results.files import city, city_answers
-from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS
+from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS, CHANGED_SETTINGS
 from tests.store.kept_files import failing_job, plain_job, unpacked
 
 
@@ -123,6 +124,54 @@ def test_a_changed_plan_is_refused(copy: Path, change: str) -> None:
     for way in (lambda: list(Results.open(copy)), lambda: Job.open(copy)):
         with pytest.raises(RunFileDamaged, match="not as they were written"):
             way()
+
+
+def described_job() -> Job:
+    people = AgentList.from_list("age", range(6), codebook={"age": "Age in years"})
+    return Survey([QuestionFreeText(question_name="q", question_text="Who?")]).by(people).by(Model("test"))
+
+
+@pytest.mark.parametrize("change", CHANGED_SETTINGS)
+def test_changed_settings_of_agents_and_changed_budgets_are_found_and_refused(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "x.run"
+    described_job().run(path, limit=2, max_tokens_total=100_000).close()
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 0)
+    edit(path, change)
+    assert "plan" in verify(path).findings
+    for way in (lambda: list(Results.open(path)), lambda: Job.open(path), lambda: described_job().run(path)):
+        with pytest.raises(RunFileDamaged, match=r"(templates|budgets) are not as they were written"):
+            way()
+
+
+def test_budgets_and_settings_that_a_run_changes_fit_their_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "x.run"
+    described_job().run(path, limit=1, max_tokens_total=100_000).close()
+    described_job().run(path, limit=2, max_tokens_total="none", max_cost=5.0).close()
+    assert verify(path).findings == {}
+    people = AgentList.from_list("age", range(9), codebook={"age": "Age in years"})
+    asked = Survey([QuestionFreeText(question_name="q", question_text="Who?")])
+    asked.by(people).by(Model("test")).run(path, extend=True).close()
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 0)
+
+
+def test_a_file_written_before_settings_and_budgets_had_checksums_opens_and_has_them_after_its_next_run(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.run"
+    described_job().run(path, limit=2, max_tokens_total=100_000).close()
+    edit(path, "DELETE FROM meta WHERE key GLOB 'check.*'")
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 2)
+    Job.open(path).run(path, limit=3).close()
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 0)
+
+
+def test_an_entry_of_the_diary_of_runs_that_cannot_be_read_is_found(copy: Path) -> None:
+    edit(copy, "INSERT INTO runs(started_at, reused, outcome) VALUES(1.5, 'many', 'complete')")
+    assert list(verify(copy).findings) == ["runs"]
 
 
 def test_a_detail_of_another_interview_is_noticed(copy: Path) -> None:

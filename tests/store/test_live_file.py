@@ -20,6 +20,7 @@ from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
 from headrace.limits import RunOptions
 from headrace.store import write_ahead_log
 from headrace.store.engine_file.engine_file import EngineFile
+from headrace.store.kept_names import free_name
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock, writer_of
 from headrace.store.run_file.run_file import RunFile
@@ -168,6 +169,59 @@ def test_a_file_whose_log_is_gone_is_neither_read_nor_run_nor_started_over_in_si
     with town_job(20, 0.0).run(path, fresh=True) as results:
         assert len(results) == 100
     assert len(list(tmp_path.glob("town.*.run"))) == 1, "starting over keeps what is left"
+
+
+def test_the_log_of_a_file_that_was_only_moved_is_kept_and_named(tmp_path: Path, caplog) -> None:
+    path, archived = tmp_path / "town.run", tmp_path / "archive" / "town.run"
+    kill_in_the_middle(path)
+    done = count_of(path)
+    archived.parent.mkdir()
+    path.rename(archived)  # and its log forgotten
+    with town_job(20, 0.0).run(path) as results:
+        assert len(results) == 100
+    (kept,) = tmp_path.glob("town.*.run-wal")
+    (told,) = caplog.records
+    assert told.levelname == "WARNING"
+    assert str(kept) in told.getMessage()
+    with pytest.raises(LogMissing) as missing:
+        Results.open(archived)
+    assert "It may be" not in str(missing.value)
+    beside = kept.rename(archived.with_name(kept.name))
+    for name in ("town.run", "renamed.run"):
+        archived = archived.rename(archived.with_name(name))
+        with pytest.raises(LogMissing, match=rf"It may be {kept.name}, .*: name it {name}-wal\."):
+            Results.open(archived)
+    beside.rename(archived.with_name("renamed.run-wal"))
+    assert count_of(archived) == done > 0
+
+
+def test_a_kept_log_never_gets_the_name_of_a_kept_file_nor_the_other_way_round(tmp_path: Path) -> None:
+    moment = time.strptime("2026-05-12 09:30:00", "%Y-%m-%d %H:%M:%S")
+    (tmp_path / "a.20260512-093000.run").touch()
+    (tmp_path / "a.20260512-093000-2.run-wal").touch()
+    for name in ("a.run", "a.run-wal"):
+        assert free_name(tmp_path / name, moment).name == name.replace("a.", "a.20260512-093000-3.")
+
+
+async def test_an_engine_keeps_the_log_of_an_earlier_file_and_clears_an_empty_one_away(tmp_path: Path, caplog) -> None:
+    for name, held in (("full.run", b"x" * 33), ("empty.run", b"x" * 32)):
+        (tmp_path / f"{name}-wal").write_bytes(held)
+        async with Engine(tmp_path / name, memory="+512MB", slots=1, isolation="inline"):
+            pass
+    (kept,) = tmp_path.glob("*-wal")
+    assert (kept.name.partition(".")[0], kept.read_bytes()) == ("full", b"x" * 33)
+    assert sum("is kept as" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_the_command_says_that_it_keeps_a_log(tmp_path: Path) -> None:
+    (tmp_path / "a.run-wal").write_bytes(b"x" * 5_000)
+    (tmp_path / "study.yaml").write_text(
+        "questions:\n  - {kind: free_text, name: q, text: Well}\nmodels: 'test,canned_response=Good'\n"
+    )
+    command = [sys.executable, "-m", "headrace", "run", "study.yaml", "-o", "a.run"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (kept,) = tmp_path.glob("a.*.run-wal")
+    assert f"is kept as {kept.name}" in ran.stderr.replace(f"{tmp_path}/", "")
 
 
 def test_what_is_left_without_the_log_goes_on_as_a_copy(tmp_path: Path) -> None:

@@ -185,7 +185,13 @@ def test_a_new_run_does_not_mix_with_what_a_removed_run_file_left_beside_it(tmp_
         child.wait_until_told()
         until(lambda: count(log) > CALLS // 2, "half of the calls")
         child.kill()
-    assert path.with_name(path.name + "-wal").stat().st_size > 0
+    rows = path.with_name(path.name + "-wal").read_bytes()
+    assert len(rows) > 32
     path.unlink()  # as a user would who wants to start over and knows of one file
-    assert run_child("run_letters", path, 50, 100, 0.0, 10)[-1] == {"error": None, "message": "", "kinds": []}
+    with Child("run_letters", path, 50, 100, 0.0, 10) as child:
+        until(lambda: not child.is_alive, "the new run's end")
+        assert child.told[-1] == {"error": None, "message": "", "kinds": []}
+        assert "any.run-wal is the log of an earlier file" in child.complaints
     assert right_letters(path, 100) == 50
+    (kept,) = tmp_path.glob("any.*.run-wal")
+    assert kept.read_bytes() == rows, "the file may only have been moved: its log is not thrown away"

@@ -21,7 +21,7 @@ from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.survey_writing import marks, question_kind, survey_as_edsl
 from headrace.errors import OptionError
 from headrace.plan.product import Plan
-from headrace.results.export.replacing import replacing
+from headrace.replacing import replacing
 from headrace.results.reading.file_view import SharedFile
 from headrace.results.result import Result
 from headrace.store.run_file.stored_job.stored_boxes import read_plan

@@ -14,16 +14,19 @@ that a user has to allow. Functions are never written. Does not cover: what is w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from headrace.errors import InvalidInput, ListError, SurveyError, nearest
+from headrace.errors import InvalidInput, ListError, OptionError, SurveyError, nearest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.survey_file import SURVEY_PARTS, as_mapping, read_data, survey_in
+from headrace.replacing import replacing
 from headrace.survey.model import FromFile, Model
 from headrace.survey.model_text import model_from_text
 from headrace.survey.survey import Survey
@@ -169,10 +172,21 @@ def _list_or_file(study: Path, name: str, rows: AgentList | ScenarioList) -> Any
             fix="Save their traits as .csv or .jsonl, and give the codebook in the program.",
         )
     beside = study.with_name(f"{study.stem}.{name}.jsonl")
-    with beside.open("wb") as file:
-        for row in rows.source.rows():
-            file.write(row + b"\n")
+    if not _is_read_from(beside, rows):
+        with _replacing(beside) as unfinished, unfinished.open("wb") as file:
+            for row in rows.source.rows():
+                file.write(row + b"\n")
     return beside.name
+
+
+def _is_read_from(beside: Path, rows: AgentList | ScenarioList) -> bool:
+    """Whether this list is the one in the file beside the study. Then that stays as it is: written anew in another
+    spelling, it would be a changed file to the list that reads it.
+    """
+    source = rows.source
+    if not isinstance(source, JsonlSource) or beside.is_symlink() or not beside.is_file():
+        return False
+    return beside.samefile(source.path) and type(rows).from_file(beside).source.digest == source.digest
 
 
 def _list_from(
@@ -256,7 +270,14 @@ def _write(data: dict[str, Any], path: Path) -> None:
         import yaml
 
         text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+    with _replacing(path) as unfinished:
+        unfinished.write_text(text, "utf-8")
+
+
+@contextmanager
+def _replacing(path: Path) -> Generator[Path]:
     try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise SurveyError(f"{path} cannot be written: {error.strerror}.", fix="Check the path.") from None
+        with replacing(path) as unfinished:
+            yield unfinished
+    except OptionError as error:
+        raise SurveyError(error.message, fix=error.fix) from None

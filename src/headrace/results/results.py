@@ -25,7 +25,7 @@ from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.export_progress import watched
-from headrace.results.export.replacing import refuse_run_file
+from headrace.results.export.export_targets import refuse_run_file
 from headrace.results.failed_questions import FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
 from headrace.results.printing import Glance

@@ -30,7 +30,7 @@ from headrace.results.export import (
 )
 from headrace.results.export.column_source import Batch, ColumnSource
 from headrace.results.export.export_progress import watched
-from headrace.results.export.replacing import refuse_run_file
+from headrace.results.export.export_targets import refuse_run_file
 from headrace.results.printing import Glance
 from headrace.store.queries.query_clock import QueryClock
 

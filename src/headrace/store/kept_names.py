@@ -1,7 +1,8 @@
-"""The names under which `fresh=True` keeps earlier run files: `a.20260512-093000.run` for `a.run`.
+"""The names under which earlier files are kept: `a.20260512-093000.run` for `a.run`, which `fresh=True` replaces, and
+`a.20260512-093000.run-wal` for a log `a.run-wal` whose file is gone.
 
-Covers: giving such a name, and finding the files that have one. Does not cover: renaming (run_file.removal), or which
-of them a reader looks for (run_file.reader).
+Covers: giving such a name, and finding the files that have one. Does not cover: renaming (run_file.removal,
+write_ahead_log), or which of them a reader looks for (run_file.reader).
 """
 
 from __future__ import annotations
@@ -11,11 +12,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+LOG = "-wal"
 _STAMP = "%Y%m%d-%H%M%S"
 
 
-def kept_names(path: Path, moment: time.struct_time) -> Iterator[Path]:
-    """The names for a file that is renamed at this moment; the caller takes the first that is free."""
+def free_name(path: Path, moment: time.struct_time) -> Path:
+    """The first free name for a file that is renamed at this moment. A file and a log that do not belong together never
+    get one name: SQLite would replay the log into the file.
+    """
+    return next(name for name in _kept_names(path, moment) if not name.exists() and not _partner(name).exists())
+
+
+def _partner(path: Path) -> Path:
+    """The log of a file, or the file of a log."""
+    name = path.name
+    return path.with_name(name.removesuffix(LOG) if name.endswith(LOG) else name + LOG)
+
+
+def _kept_names(path: Path, moment: time.struct_time) -> Iterator[Path]:
     stamp = time.strftime(_STAMP, moment)
     yield path.with_name(f"{path.stem}.{stamp}{path.suffix}")
     number = 2
@@ -26,7 +40,19 @@ def kept_names(path: Path, moment: time.struct_time) -> Iterator[Path]:
 
 def kept_files(path: Path) -> list[Path]:
     """The files that once had this path, the latest first: as many as there were fresh starts."""
-    given = re.compile(rf"{re.escape(path.stem)}\.\d{{8}}-\d{{6}}(-\d+)?{re.escape(path.suffix)}")
+    return _found(path, re.escape(path.stem))
+
+
+def kept_logs(path: Path) -> list[Path]:
+    """The logs beside a run file that were kept without their file, the latest first. The file may have had another
+    name when its log was kept, so all that were kept of files with this ending are named.
+    """
+    log = path.with_name(path.name + LOG)
+    return [kept for kept in _found(log, ".+") if not _partner(kept).exists()] if log.suffix else []
+
+
+def _found(path: Path, stem: str) -> list[Path]:
+    given = re.compile(rf"{stem}\.\d{{8}}-\d{{6}}(-\d+)?{re.escape(path.suffix)}")
     try:
         return sorted((each for each in path.parent.iterdir() if given.fullmatch(each.name)), reverse=True)
     except OSError:  # the directory is gone, or may not be listed

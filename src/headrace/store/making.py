@@ -17,10 +17,11 @@ from headrace.errors import RunFileError, StorageFull
 from headrace.store.connections import connect
 from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
+from headrace.store.write_ahead_log import put_log_aside
 
 OF_A_WRITER = "('writer', 'log')"  # rows of `meta` that are about the process that writes, and its log
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-# Of a database that was removed: SQLite would replay them into the new one.
+# Of a database that was here before: SQLite would replay them into the new one.
 _LEFT_BESIDE = ("-journal", "-wal", "-shm")
 
 
@@ -50,13 +51,19 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
         connection.close()
         with _in_words(path):
             sync(making)
-            for suffix in _LEFT_BESIDE:
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            _clear_beside(path)
             making.replace(path)
             sync(path.parent)
     finally:
         connection.close()
         making.unlink(missing_ok=True)
+
+
+def _clear_beside(path: Path) -> None:
+    if not path.exists() or path.stat().st_size == 0:  # what was here is elsewhere now, or removed: nobody can tell
+        put_log_aside(path)
+    for suffix in _LEFT_BESIDE:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def copy_into(source: apsw.Connection, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Files and directories with people's data are for their owner alone: modes 0600 and 0700, and no link is followed.
 
 Covers: making them. SQLite gives the files beside a database the database's own mode. Does not cover: exports
-(results.export.replacing), which follow the user's umask.
+(headrace.replacing), which follow the user's umask.
 """
 
 from __future__ import annotations

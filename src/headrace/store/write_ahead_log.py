@@ -12,6 +12,7 @@ Does not cover: who may write (claim).
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import apsw
 
+from headrace.display import visible
 from headrace.errors import LogMissing, spelled
+from headrace.store.kept_names import LOG, free_name, kept_logs
 from headrace.store.transactions import transaction
 
 _KEY = "log"
@@ -29,6 +32,7 @@ _MOST_S = 5.0
 _AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
 _HEADER_BYTES = 32
+_MOST_NAMED = 3
 _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
 
 
@@ -112,17 +116,45 @@ def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
     for _ in range(2):  # a writer may have ended, and gathered its log, between the two looks
         if not _needs_log(connection) or _has_log(path):
             return
-    log = path.with_name(path.name + "-wal")
+    log = path.with_name(path.name + LOG)
     raise LogMissing(
         f"{log} is missing: rows that were journaled are in it, and not yet in {path}. After a kill, and of a run that"
         " goes on, the two files belong together.",
         path=path,
         fix=spelled(
-            f"Put it back beside the file. If it is lost, keep what there is with: headrace copy {path} NEW"
-            " --without-log; the new file goes on from there. {fresh} starts over.",
+            f"Put it back beside the file.{_kept_in_words(path, log)} If it is lost, keep what there is with: headrace"
+            f" copy {path} NEW --without-log; the new file goes on from there. {{fresh}} starts over.",
             fresh=True,
         ),
     )
+
+
+def put_log_aside(path: Path) -> None:
+    """Keep the log of a file that is not at its path any more under another name, and say so. The file may only have
+    been moved, and rows of it may be in this log alone.
+    """
+    log = path.with_name(path.name + LOG)
+    if not _has_rows(log):
+        return
+    kept = free_name(log, time.localtime())
+    log.rename(kept)
+    logging.getLogger("headrace").warning(
+        "%s is the log of an earlier file, which is not at %s any more. The log is kept as %s: if that file was only"
+        " moved or renamed, put the log beside it under the file's name with %s behind; if it was removed, remove the"
+        " log too.",
+        visible(str(log)),
+        visible(str(path)),
+        visible(str(kept)),
+        LOG,
+    )
+
+
+def _kept_in_words(path: Path, log: Path) -> str:
+    kept = kept_logs(path.resolve())[:_MOST_NAMED]
+    if not kept:
+        return ""
+    names = " or ".join(each.name for each in kept)
+    return f" It may be {names}, kept when a new file was made in the place of one that was moved: name it {log.name}."
 
 
 def _needs_log(connection: apsw.Connection) -> bool:
@@ -132,7 +164,11 @@ def _needs_log(connection: apsw.Connection) -> bool:
 
 def _has_log(path: Path) -> bool:
     path = path.resolve()
+    return _has_rows(path.with_name(path.name + LOG))
+
+
+def _has_rows(log: Path) -> bool:
     try:
-        return path.with_name(path.name + "-wal").stat().st_size > _HEADER_BYTES
+        return log.stat().st_size > _HEADER_BYTES
     except OSError:
         return False

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from headrace.errors import InvalidInput
+from headrace.replacing import replacing
 from headrace.results.export.json_values import to_json
-from headrace.results.export.replacing import replacing
 from headrace.results.export.text_export import at_terminal
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from headrace.replacing import replacing
 from headrace.results.export.arrow_batches import (
     arrow_schema,
     column_shapes,
@@ -14,7 +15,6 @@ from headrace.results.export.arrow_batches import (
 )
 from headrace.results.export.column_shapes import Shape
 from headrace.results.export.column_source import ColumnSource
-from headrace.results.export.replacing import replacing
 
 _GROUP_ROWS, _GROUP_BYTES = 65_536, 32_000_000
 

@@ -19,8 +19,8 @@ import apsw
 
 from headrace.errors import InvalidInput, OptionError
 from headrace.expressions import ColumnKind
+from headrace.replacing import replacing
 from headrace.results.export.json_values import to_json
-from headrace.results.export.replacing import replacing
 from headrace.store.connections import connect
 from headrace.store.quoting import quote_name
 from headrace.store.transactions import transaction

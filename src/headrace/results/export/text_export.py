@@ -11,9 +11,9 @@ from typing import Any, Protocol, TextIO
 import msgspec
 
 from headrace.display import visible
+from headrace.replacing import replacing
 from headrace.results.export.column_source import Batch
 from headrace.results.export.json_values import to_json
-from headrace.results.export.replacing import replacing
 from headrace.survey.files.file_store import path_of
 
 # Spreadsheets read on behind a tab or a carriage return, and take the wide signs of East Asian keyboards too.

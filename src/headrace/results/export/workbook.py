@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from headrace.display import counted
 from headrace.errors import HeadraceWarning, InvalidInput, MissingExtra
+from headrace.replacing import replacing
 from headrace.results.export.json_values import to_json
-from headrace.results.export.replacing import replacing
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]
 

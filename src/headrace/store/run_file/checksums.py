@@ -9,12 +9,18 @@ where a file comes from. Does not cover: refusing changed rows (row_check).
     memory_history.checksum       the other columns (store.history)
     counters, name `check`        the other counters
     meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out or kept
+    meta, key `check.<part>`      a part that plans came to have later, or that changes between runs: agents' settings,
+                                  budgets; a file without the row was written before it, and that part is unchecked
     finished, totals .checksum    the row itself (keeping)
+
+`failures` and the kinds in `questions` have none: they repeat what rows hold, and are compared with it. `embedded` has
+digests. `runs`, a diary of when and how runs ended, is checked for its types alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 from zlib import crc32
 
@@ -40,6 +46,19 @@ _OF_THE_PLAN = (
     "SELECT position, name, service, model FROM models ORDER BY position",
     "SELECT owner, name, kinds, position FROM fields ORDER BY owner, name",
 )
+
+
+class CheckedPart(StrEnum):
+    """A part of a file that has a checksum of its own in `meta`, beside that of the plan; the value is its key."""
+
+    AGENT_SETTINGS = "check.agent_settings"
+    BUDGETS = "check.budgets"
+
+
+_OF_THE_PART = {
+    CheckedPart.AGENT_SETTINGS: "SELECT key, value FROM meta WHERE key = 'agent_settings'",
+    CheckedPart.BUDGETS: "SELECT key, value FROM meta WHERE key GLOB 'budget.*' ORDER BY key",
+}
 
 
 def interview_checksum(values: Sequence[Any], detail: bytes | bytearray, *, is_large: bool = False) -> int:
@@ -86,8 +105,21 @@ def counters_checksum(counters: Mapping[str, Any]) -> int:
 
 
 def plan_checksum(connection: apsw.Connection) -> int:
+    return _rows_checksum(connection, _OF_THE_PLAN)
+
+
+def part_checksum(connection: apsw.Connection, part: CheckedPart) -> int:
+    return _rows_checksum(connection, (_OF_THE_PART[part],))
+
+
+def has_part(connection: apsw.Connection, part: CheckedPart) -> bool:
+    """Whether a file holds anything of this part."""
+    return connection.execute(_OF_THE_PART[part]).fetchone() is not None
+
+
+def _rows_checksum(connection: apsw.Connection, statements: Iterable[str]) -> int:
     check = 0
-    for sql in _OF_THE_PLAN:
+    for sql in statements:
         for row in connection.execute(sql):
             check = crc32(_encode(row), check)
     return check

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
+import msgspec
 
 from headrace.errors import RESTORE, RunFileDamaged
-from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, typed_rows
+from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, raw_rows, typed_rows
 from headrace.store.history.stored_history import highest_memory_bytes
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.rows import DetailPacker
@@ -96,6 +97,14 @@ def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     peaks = (peak_bytes, highest_memory_bytes(connection))
     peak_bytes = max((peak for peak in peaks if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes
+
+
+def check_runs(connection: apsw.Connection) -> None:
+    """Raise where an entry of the diary of runs has other types than it was written with; it has no checksum."""
+    columns = "number, started_at, ended_at, reused, peak_memory_bytes, outcome, endpoints"
+    row = tuple[int, float, float | None, int, int | None, str | None, str | None]
+    for entry in raw_rows(connection, f"SELECT {columns} FROM runs"):
+        msgspec.convert(entry, row)
 
 
 class RunOutcome(StrEnum):

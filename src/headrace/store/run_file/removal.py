@@ -17,7 +17,7 @@ import apsw
 from headrace.errors import RunFileBusy, RunFileError, RunFileTooNew
 from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_writer
-from headrace.store.kept_names import kept_names
+from headrace.store.kept_names import free_name
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
 from headrace.store.run_file.reader import open_run_file
@@ -46,7 +46,7 @@ def remove_run(path: Path) -> int:
     lock = WriterLock(path)
     try:
         freed = disk_bytes(path)
-        # The file first: without it, what lies beside it means nothing, and a new run clears it away.
+        # The file first: a kill before the rest leaves what a new run of that name puts aside or clears away.
         path.unlink(missing_ok=True)
         for part in (*_beside(path), *_parts_of(path)):
             part.unlink(missing_ok=True)
@@ -66,7 +66,7 @@ def set_aside(path: Path) -> Path | None:
     if path.stat().st_size:
         _refuse_if_written(path)
         _gather_into_one_file(path)
-    kept = next(name for name in kept_names(path, time.localtime()) if not name.exists())
+    kept = free_name(path, time.localtime())
     path.rename(kept)
     return kept
 

@@ -37,6 +37,7 @@ from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.embedded_files import embed_files
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.stored_job.moved_files import follow_moved_files
+from headrace.store.run_file.stored_job.plan_check import add_part_checks
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
 from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth
@@ -259,14 +260,15 @@ def _outside(some: Bitmap, others: Bitmap) -> Bitmap:
 
 
 def _bring_up_to_date(live: LiveFile) -> None:
-    """Give a file that an older Headrace wrote the columns for checksums, and the table for its memory history; rows
-    stay unchecked.
+    """Give a file that an older Headrace wrote the checksums that it lacks, and the table for its memory history. Its
+    rows stay unchecked.
     """
     if live.connection.execute("PRAGMA user_version").get == WITHOUT_CHECKSUMS:
         with live.transaction():
             add_checksums(live.connection)
             creation.write_counters(live.connection, read_counters(live.connection, live.path))
             creation.write_plan_check(live.connection)
+    add_part_checks(live)
     if not has_history(live.connection):
         with live.transaction():
             add_history(live.connection)

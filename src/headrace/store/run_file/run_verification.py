@@ -20,7 +20,7 @@ from headrace.store.contents import UNREADABLE, check_in_order, raw_rows, short_
 from headrace.store.history.stored_history import check_history
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, bits_to_kinds
-from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.details import check_runs, read_counters
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT_AT,
@@ -46,9 +46,10 @@ from headrace.store.run_file.keeping.unkept_verification import check_unkept
 from headrace.store.run_file.row_blocks import check_row_blocks
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
-from headrace.store.run_file.stored_job.creation import read_identity, read_meta
+from headrace.store.run_file.stored_job.creation import read_identity, read_meta, read_settings
 from headrace.store.run_file.stored_job.embedded_files import damaged_files
-from headrace.store.run_file.stored_job.plan_check import has_checked_rows
+from headrace.store.run_file.stored_job.kept_budgets import read_budgets
+from headrace.store.run_file.stored_job.plan_check import has_checked_rows, unchecked_parts
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_plan import check_lists
 from headrace.store.verification import Verification
@@ -69,7 +70,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
     if loaded:
         ((header, plan),) = loaded
         found.is_added_up = header.keeping.keep is Keep.NOTHING or header.keeping.totals is not None
-        found.attempt("plan", lambda: _check_plan(connection, path, plan))
+        found.attempt("plan", lambda: _check_plan(connection, found, plan))
         for table in ("agents", "scenarios"):
             found.attempt(table, lambda table=table: _check_list(connection, found, table))
         if header.keeping.keep is Keep.NOTHING:
@@ -81,15 +82,21 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
         if (text := header.keeping.totals) is not None:
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
+    found.attempt("runs", lambda: check_runs(connection))
     found.attempt("embedded files", lambda: _check_embedded(connection, found))
     found.attempt("memory history", lambda: check_history(connection, found))
     return found
 
 
-def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:
-    check_lists(connection, path, plan)
+def _check_plan(connection: apsw.Connection, found: Verification, plan: Plan) -> None:
+    unchecked = unchecked_parts(connection)
+    found.rows += unchecked
+    found.unchecked += unchecked
+    check_lists(connection, found.path, plan)
     Survey.from_row(read_meta(connection, "survey"))
     read_identity(connection)
+    read_settings(connection)
+    read_budgets(connection, found.path)
 
 
 def _check_totals(connection: apsw.Connection, found: Verification, text: str, check: TotalsCheck | None) -> None:

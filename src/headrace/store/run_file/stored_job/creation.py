@@ -23,11 +23,12 @@ from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.plan.sources.row_source import RowSource
 from headrace.store.contents import one_value, typed_rows
-from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
+from headrace.store.run_file.checksums import CHECK, CheckedPart, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.keeping.stored_keep import Keeping, write_keeping
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.run_file.stored_job.kept_budgets import write_budgets
+from headrace.store.run_file.stored_job.plan_check import write_part_check
 from headrace.store.run_file.stored_job.stored_where import left_out_of, write_where
 from headrace.store.transactions import transaction
 from headrace.survey.asked_question import asked_questions
@@ -134,7 +135,9 @@ def write_counters(connection: apsw.Connection, counters: dict[str, float]) -> N
 
 
 def write_plan_check(connection: apsw.Connection) -> None:
+    """Write the checksums of the plan and of its agents' settings, inside the transaction that writes these."""
     _write_meta(connection, CHECK, plan_checksum(connection))
+    write_part_check(connection, CheckedPart.AGENT_SETTINGS)
 
 
 def read_identity(connection: apsw.Connection) -> Identity:

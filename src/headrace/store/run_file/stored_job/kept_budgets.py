@@ -13,7 +13,9 @@ import apsw
 from headrace.errors import OptionError, RunFileDamaged, spelled
 from headrace.limits import Budgets
 from headrace.store.disk_errors import translated_errors
+from headrace.store.run_file.checksums import CheckedPart
 from headrace.store.run_file.reader import open_run_file
+from headrace.store.run_file.stored_job.plan_check import write_part_check
 
 _PREFIX = "budget."
 _MOST_BYTES = 100
@@ -51,10 +53,11 @@ def read_budgets(connection: apsw.Connection, path: Path) -> Budgets:
 
 
 def write_budgets(connection: apsw.Connection, budgets: Budgets) -> None:
-    """Write the budgets, inside the caller's transaction."""
+    """Write the budgets and their checksum, inside the caller's transaction."""
     for name in Budgets.__struct_fields__:
         key, value = f"{_PREFIX}{name}", getattr(budgets, name)
         if value is None:
             connection.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
             connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
+    write_part_check(connection, CheckedPart.BUDGETS)

@@ -1,0 +1,52 @@
+"""Writing an export or a study whole or not at all: under a temporary name beside the target, which is removed on an
+error. A link at the target is replaced, not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.errors import OptionError
+
+_USUAL_MODE, _OWN_MODE = 0o666, 0o600
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """A path to write to. It replaces `path` when the block ends without an error; otherwise the old file stays."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        _make(unfinished, _mode_of(path))
+        yield unfinished
+        unfinished.replace(path)
+    except OSError as error:
+        fix = "Check the directory and the room on the disk; what was there is unchanged."
+        raise OptionError(f"{path} cannot be written: {error.strerror or error}.", fix=fix) from error
+    finally:
+        _remove(unfinished)
+
+
+def _make(unfinished: Path, mode: int) -> None:
+    """Make the file where there is nothing: a link put there by somebody else would lead the writer elsewhere."""
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), mode))
+
+
+def _mode_of(path: Path) -> int:
+    """The rights of the file that is replaced, as far as the umask leaves them: who made it private wants it so."""
+    try:
+        found = path.lstat().st_mode
+    except FileNotFoundError:
+        return _USUAL_MODE
+    return found & _USUAL_MODE | _OWN_MODE if stat.S_ISREG(found) else _USUAL_MODE
+
+
+def _remove(unfinished: Path) -> None:
+    try:
+        unfinished.unlink(missing_ok=True)
+    except OSError:
+        return  # its directory is not there or not ours: then neither is the file
