@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -35,6 +36,12 @@ def usual_umask():
     before = os.umask(0o022)
     yield
     os.umask(before)
+
+
+def in_a_process(program: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """For what waits for ever where it goes wrong."""
+    command = [sys.executable, "-c", program, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def job():
@@ -104,6 +111,77 @@ def test_an_export_writes_to_no_name_that_could_be_foreseen(tmp_path: Path) -> N
         results.to_csv(tmp_path / "x.csv")
     assert victim.read_text() == "precious"
     assert (tmp_path / "x.csv").stat().st_size
+
+
+# --- the stack of an engine that was stuck
+
+
+FRAME = '  File "{}", line 2 in x\n'
+
+
+async def stuck_stacks(path: Path) -> list[str]:
+    """What an engine journals of the stack that it found beside its file."""
+    async with Engine(path, isolation="inline") as engine:
+        events = [event.reason for event in await engine.events() if event.what == "loop stuck"]
+    return [reason for reason in events if "an earlier process" in reason]
+
+
+async def test_a_stack_that_came_with_an_engine_file_is_no_way_to_other_files(tmp_path: Path) -> None:
+    secrets = tmp_path / "credentials"
+    secrets.write_text("[default]\nkey = a-secret\n")
+    (tmp_path / ".e.run-stuck").write_text(FRAME.format(secrets))
+    (reason,) = await stuck_stacks(tmp_path / "e.run")
+    assert f'File "{secrets}", line 2, in x' in reason
+    assert "a-secret" not in reason
+    assert b"a-secret" not in (tmp_path / "e.run").read_bytes()
+
+
+async def test_of_a_long_stack_beside_an_engine_file_only_its_beginning_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".e.run-stuck").write_text(FRAME.format("first") + "x" * 100_000 + "\n" + FRAME.format("last"))
+    (reason,) = await stuck_stacks(tmp_path / "e.run")
+    assert '"first"' in reason
+    assert '"last"' not in reason
+
+
+@pytest.mark.parametrize("leads_to", ["a file", "nothing", "a device"])
+async def test_a_planted_stack_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, leads_to: str) -> None:
+    victim, planted = tmp_path / "victim", tmp_path / ".e.run-stuck"
+    if leads_to == "a file":
+        victim.write_text(FRAME.format("elsewhere"))
+    planted.symlink_to("/dev/null" if leads_to == "a device" else victim)
+    assert await stuck_stacks(tmp_path / "e.run") == []
+    assert not planted.is_symlink()
+    if leads_to == "a file":
+        assert victim.read_text() == FRAME.format("elsewhere")
+    else:
+        assert not victim.exists()
+
+
+async def test_a_planted_stack_with_a_second_name_is_neither_read_nor_written(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text(FRAME.format("elsewhere"))
+    (tmp_path / ".e.run-stuck").hardlink_to(victim)
+    assert await stuck_stacks(tmp_path / "e.run") == []
+    assert victim.read_text() == FRAME.format("elsewhere")
+
+
+ENGINE = """
+import asyncio, sys
+from headrace import Engine
+
+async def main():
+    async with Engine(sys.argv[1], isolation="inline") as engine:
+        print([event for event in await engine.events() if event.what == "loop stuck"])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_planted_stack_that_is_no_plain_file_is_not_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / ".e.run-stuck")
+    ran = in_a_process(ENGINE, str(tmp_path / "e.run"))
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
 
 
 # --- the lock

@@ -19,8 +19,9 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from headrace.side_files import NO_LINK
 from headrace.store.home import home
-from headrace.store.private import NO_LINK, make_directory, open_file
+from headrace.store.private import make_directory, open_file
 
 try:
     import fcntl

@@ -18,7 +18,8 @@ from pathlib import Path
 from weakref import WeakSet
 
 from headrace.errors import HeadraceError, RunFileBusy, RunFileError, Spelled, StorageFull
-from headrace.store.private import NO_LINK, open_file
+from headrace.side_files import NO_LINK
+from headrace.store.private import open_file
 
 try:
     import fcntl

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+from headrace.side_files import NO_LINK
+
 _FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
 
 
