@@ -141,6 +141,14 @@ def test_a_long_list_lies_beside_its_study(tmp_path):
     assert len(Job.load(tmp_path / "study.yaml")) == len(job)
 
 
+def test_a_long_list_is_not_written_through_a_planted_link(tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "study.agents.jsonl").symlink_to(tmp_path / "victim")
+    _job(people=1_001).save(tmp_path / "study.yaml")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert len((tmp_path / "study.agents.jsonl").read_text().splitlines()) == 1_001
+
+
 def test_a_study_by_hand_runs_from_the_command(tmp_path):
     (tmp_path / "people.csv").write_text("agent_name,age\nada,36\nbob,27\n")
     (tmp_path / "study.yaml").write_text(

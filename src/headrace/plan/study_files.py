@@ -169,7 +169,8 @@ def _list_or_file(study: Path, name: str, rows: AgentList | ScenarioList) -> Any
             fix="Save their traits as .csv or .jsonl, and give the codebook in the program.",
         )
     beside = study.with_name(f"{study.stem}.{name}.jsonl")
-    with beside.open("wb") as file:
+    beside.unlink(missing_ok=True)  # a link of that name would lead elsewhere
+    with beside.open("xb") as file:
         for row in rows.source.rows():
             file.write(row + b"\n")
     return beside.name
