@@ -107,7 +107,10 @@ class HeadraceError(Exception):
 
 
 class HeadraceWarning(UserWarning):
-    """What a program wrote has no effect here, or another one than the reader may expect."""
+    """What a program wrote has no effect here, or another one than the reader may expect. It steers no terminal."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(str(message)))
 
 
 def _shown(text: str) -> str:

@@ -86,6 +86,19 @@ def test_at_a_terminal_a_file_from_elsewhere_is_shown_and_asked_for(evil: Path, 
     assert "Run it?" not in again.text
 
 
+def test_a_file_s_name_neither_hides_the_question_nor_writes_one(evil: Path, server: HostileServer):
+    before, name = server.calls, "a\x1b[8m\nRun it? y\n.run"
+    evil.rename(evil.with_name(name))
+    no = in_terminal("resume", name, cwd=evil.parent, typed="n\n", columns=200)
+    assert (no.returncode, server.calls) == (1, before)
+    assert "\x1b[8m" not in no.raw
+    assert r"$'a\x1b[8m\x0aRun it? y\x0a.run' was not run here before" in no.text
+    assert sum(line.startswith("Run it?") for line in no.lines) == 1
+    refused = headrace(evil.parent, "resume", name)
+    assert (refused.returncode, "\x1b" in refused.stderr) == (1, False)
+    assert len(refused.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("is_in_file", [False, True])
 def test_what_this_user_ran_is_resumed_without_a_question(
     server: HostileServer, tmp_path: Path, forks: Forks, is_in_file: bool

@@ -5,6 +5,8 @@ import io
 import json
 import os
 import pty
+import shutil
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -13,8 +15,9 @@ from typing import Any
 import pytest
 
 from headrace import Agent, Model, QuestionFreeText, Results, Survey
+from headrace.cli.terminal import seen_from_here
 from headrace.display import visible
-from headrace.errors import HeadraceError, ProviderRefused
+from headrace.errors import HeadraceError, HeadraceWarning, ProviderRefused
 from headrace.progress.pace import Pace, Progress
 from headrace.progress.text import log_line
 from tests.cli.terminals import headrace, in_terminal
@@ -122,6 +125,63 @@ def test_a_hostile_services_error_does_not_reach_the_terminal(tmp_path: Path):
         thread.join()
     assert r"before\x1b[2J" in shown.raw
     assert is_harmless(shown.raw)
+
+
+CONCEAL = "\x1b[8m"
+NAME = f"it's a{CONCEAL}\nRun it?\N{RIGHT-TO-LEFT OVERRIDE}.run"
+
+
+@pytest.fixture
+def concealing(answered: Path, tmp_path: Path) -> Path:
+    """A run file whose name would hide whatever is shown after it, and write a line of its own."""
+    return Path(shutil.copy(answered, tmp_path / NAME))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"],
+        ["status", "--watch"],
+        ["results"],
+        ["verify"],
+        ["plot", "--memory"],
+        ["resume"],
+        ["compact"],
+        ["top"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_s_name_does_not_steer_the_terminal(concealing: Path, words: list[str]):
+    command, *options = words
+    if command == "top":
+        shown = headrace(command, NAME, cwd=concealing.parent).stdout
+    else:
+        shown = in_terminal(command, NAME, *options, cwd=concealing.parent, columns=200).raw
+    assert CONCEAL not in shown
+    assert RIGHT_TO_LEFT not in shown
+
+
+def test_a_name_that_no_command_takes_does_not_steer_the_terminal(concealing: Path):
+    shown = in_terminal("status", NAME, NAME, cwd=concealing.parent, columns=200)
+    assert shown.returncode == 2
+    assert "extra argument" in shown.text
+    assert CONCEAL not in shown.raw
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.run", "two words.run", "it's.run", "Zoë 東京.run", NAME, "a\\b\t.run", "b\udcff.run"]
+)
+def test_a_path_that_is_shown_can_be_copied_into_a_shell(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    shown = seen_from_here(tmp_path / name)
+    assert visible(shown) == shown
+    assert "\n" not in shown
+    typed = subprocess.run(["bash", "-c", f"printf %s {shown}"], capture_output=True, check=True).stdout
+    assert os.fsdecode(typed) == name
+
+
+def test_a_warning_says_what_a_file_holds_without_obeying_it():
+    assert str(HeadraceWarning(HOSTILE)) == SHOWN
 
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\N{FULLWIDTH EQUALS SIGN}1"]

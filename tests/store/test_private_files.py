@@ -3,19 +3,23 @@
 import errno
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
 from headrace import Agent, Engine, Model, QuestionFreeText, Results, Survey
-from headrace.errors import HeadraceError, RunFileBusy, RunFileError
+from headrace.errors import HeadraceError, NotRunning, RunFileBusy, RunFileError
+from headrace.interviews.steering.client import ask
+from headrace.interviews.steering.messages import ResumeRequest
 from headrace.models.response_cache import ResponseCache
-from headrace.store import disk_errors
+from headrace.store import connections, disk_errors
 from headrace.store import lock as locks
 from headrace.store.disk_errors import translated_errors
 from headrace.store.engine_file.engine_file import EngineFile
@@ -35,6 +39,12 @@ def usual_umask():
     before = os.umask(0o022)
     yield
     os.umask(before)
+
+
+def in_a_process(program: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """For what waits for ever where it goes wrong."""
+    command = [sys.executable, "-c", program, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def job():
@@ -104,6 +114,178 @@ def test_an_export_writes_to_no_name_that_could_be_foreseen(tmp_path: Path) -> N
         results.to_csv(tmp_path / "x.csv")
     assert victim.read_text() == "precious"
     assert (tmp_path / "x.csv").stat().st_size
+
+
+# --- what is no plain file beside a run file
+
+
+COMMAND = "from headrace.cli.main import main; main()"
+ODD = {"a FIFO": os.mkfifo, "a directory": os.mkdir, "a link": lambda path: Path(path).symlink_to("/dev/zero")}
+odd = pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+
+
+@odd
+@pytest.mark.parametrize("command", ["status", "results", "verify"])
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_what_is_no_plain_file_beside_a_run_file_is_refused_in_words(
+    tmp_path: Path, suffix: str, command: str, make: Callable[[str], None]
+) -> None:
+    path = tmp_path / "x.run"
+    job().run(path).close()
+    make(f"{path}{suffix}")
+    ran = in_a_process(COMMAND, command, str(path))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert f"headrace: {path}{suffix} is a link, a directory, a FIFO or the like" in ran.stderr
+    assert "find out who did, then move it away" in ran.stderr
+
+
+@odd
+def test_a_run_is_refused_beside_a_journal_that_is_no_plain_file(tmp_path: Path, make: Callable[[str], None]) -> None:
+    job().run(tmp_path / "x.run").close()
+    make(str(tmp_path / "x.run-journal"))
+    ran = in_a_process(COMMAND, "resume", str(tmp_path / "x.run"))
+    assert (ran.returncode, "x.run-journal is a link" in ran.stderr) == (1, True), ran.stderr
+
+
+@odd
+@pytest.mark.parametrize("suffix", [".lock", ".sock"])
+def test_nobody_holds_a_file_whose_lock_or_socket_is_no_plain_one(
+    tmp_path: Path, suffix: str, make: Callable[[str], None]
+) -> None:
+    job().run(tmp_path / "x.run").close()
+    make(str(tmp_path / f"x.run{suffix}"))
+    ran = in_a_process(COMMAND, "status", str(tmp_path / "x.run"))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "1 interview" in ran.stdout
+    stopped = in_a_process(COMMAND, "stop", str(tmp_path / "x.run"))
+    assert (stopped.returncode, "Nothing is running" in stopped.stderr) == (1, True), stopped.stderr
+
+
+def test_a_socket_that_a_link_leads_to_is_not_asked(tmp_path: Path) -> None:
+    job().run(tmp_path / "x.run").close()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(str(tmp_path / "other"))
+        other.listen()
+        other.setblocking(False)
+        (tmp_path / "x.run.sock").symlink_to(tmp_path / "other")
+        with pytest.raises(NotRunning):
+            ask(tmp_path / "x.run", ResumeRequest())
+        with pytest.raises(BlockingIOError):
+            other.accept()
+
+
+def test_a_pipe_in_place_of_a_run_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.run")
+    ran = in_a_process(COMMAND, "status", str(tmp_path / "x.run"))
+    assert (ran.returncode, "x.run is not a regular file. Give the path" in ran.stderr) == (1, True), ran.stderr
+
+
+def test_a_journal_that_cannot_be_read_is_named_with_a_way_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything: the refusal is the system's words, put in its mouth."""
+    path = tmp_path / "x.run"
+    job().run(path).close()
+    (tmp_path / "x.run-journal").write_bytes(b"x")
+
+    def refuse(_path: Path) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(connections, "open_side_file", refuse)
+    with pytest.raises(RunFileError, match=r"x.run-journal cannot be read \(Permission denied\).*Check its rights"):
+        job().run(path)
+
+
+@odd
+def test_a_cache_beside_what_is_no_plain_file_is_not_used(headrace_home: Path, make: Callable[[str], None]) -> None:
+    ResponseCache.open(cache_path(), time.time()).close()
+    make(f"{cache_path()}-journal")
+    program = (
+        "import time; from headrace.models.response_cache import ResponseCache; from headrace.store.home import"
+        " cache_path; print(ResponseCache.open(cache_path(), time.time()).why_not)"
+    )
+    ran = in_a_process(program)
+    assert "is not used" in ran.stdout, ran
+    assert "-journal is a link" in ran.stdout
+
+
+@odd
+def test_a_manifest_that_is_no_plain_file_counts_as_none(tmp_path: Path, make: Callable[[str], None]) -> None:
+    make(str(tmp_path / "manifest.json"))
+    program = (
+        "import sys; from pathlib import Path; from headrace.results.export.part_manifest import load_manifest;"
+        " print(load_manifest(Path(sys.argv[1])))"
+    )
+    assert in_a_process(program, str(tmp_path)).stdout == "None\n"
+
+
+# --- the stack of an engine that was stuck
+
+
+FRAME = '  File "{}", line 2 in x\n'
+
+
+async def stuck_stacks(path: Path) -> list[str]:
+    """What an engine journals of the stack that it found beside its file."""
+    async with Engine(path, isolation="inline") as engine:
+        events = [event.reason for event in await engine.events() if event.what == "loop stuck"]
+    return [reason for reason in events if "an earlier process" in reason]
+
+
+async def test_a_stack_that_came_with_an_engine_file_is_no_way_to_other_files(tmp_path: Path) -> None:
+    secrets = tmp_path / "credentials"
+    secrets.write_text("[default]\nkey = a-secret\n")
+    (tmp_path / ".e.run-stuck").write_text(FRAME.format(secrets))
+    (reason,) = await stuck_stacks(tmp_path / "e.run")
+    assert f'File "{secrets}", line 2, in x' in reason
+    assert "a-secret" not in reason
+    assert b"a-secret" not in (tmp_path / "e.run").read_bytes()
+
+
+async def test_of_a_long_stack_beside_an_engine_file_only_its_beginning_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".e.run-stuck").write_text(FRAME.format("first") + "x" * 100_000 + "\n" + FRAME.format("last"))
+    (reason,) = await stuck_stacks(tmp_path / "e.run")
+    assert '"first"' in reason
+    assert '"last"' not in reason
+
+
+@pytest.mark.parametrize("leads_to", ["a file", "nothing", "a device"])
+async def test_a_planted_stack_that_is_a_link_is_neither_read_nor_written(tmp_path: Path, leads_to: str) -> None:
+    victim, planted = tmp_path / "victim", tmp_path / ".e.run-stuck"
+    if leads_to == "a file":
+        victim.write_text(FRAME.format("elsewhere"))
+    planted.symlink_to("/dev/null" if leads_to == "a device" else victim)
+    assert await stuck_stacks(tmp_path / "e.run") == []
+    assert not planted.is_symlink()
+    if leads_to == "a file":
+        assert victim.read_text() == FRAME.format("elsewhere")
+    else:
+        assert not victim.exists()
+
+
+async def test_a_planted_stack_with_a_second_name_is_neither_read_nor_written(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text(FRAME.format("elsewhere"))
+    (tmp_path / ".e.run-stuck").hardlink_to(victim)
+    assert await stuck_stacks(tmp_path / "e.run") == []
+    assert victim.read_text() == FRAME.format("elsewhere")
+
+
+ENGINE = """
+import asyncio, sys
+from headrace import Engine
+
+async def main():
+    async with Engine(sys.argv[1], isolation="inline") as engine:
+        print([event for event in await engine.events() if event.what == "loop stuck"])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_planted_stack_that_is_no_plain_file_is_not_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / ".e.run-stuck")
+    ran = in_a_process(ENGINE, str(tmp_path / "e.run"))
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
 
 
 # --- the lock

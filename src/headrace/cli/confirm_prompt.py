@@ -14,7 +14,7 @@ import typer
 from msgspec import structs
 
 from headrace.cli.status.spending_text import budgets_text
-from headrace.cli.terminal import own_command, seen_from_here, showable
+from headrace.cli.terminal import own_command, say, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import NotConfirmed
 from headrace.interviews.permissions import Permissions
@@ -45,7 +45,7 @@ def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Jo
         options = permissions.accepting(options)
     if permissions.asks_for_memory and is_asked:
         written = permissions.budgets.memory
-        if typer.confirm(f"Let it use memory {written}, which is more than the default here?", err=True):
+        if typer.confirm(_shown(f"Let it use memory {written}, which is more than the default here?"), err=True):
             options = structs.replace(options, memory=written)
     return job, options
 
@@ -60,22 +60,22 @@ def _lines(job: Job, path: Path, permissions: Permissions) -> list[str]:
     contacts = dict.fromkeys(map(described, permissions.unconfirmed))
     budgets = budgets_text(permissions.budgets, stats) or "none"
     return [
-        *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
-        f"{up_to}{counted(left * asked, 'call')} left; budgets: {budgets}",
-        *(
-            showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding)
-            for price in permissions.confirmed.prices
-        ),
+        *map(_shown, contacts),
+        _shown(f"{up_to}{counted(left * asked, 'call')} left; budgets: {budgets}"),
+        *(_shown(f"priced by the file: {price}") for price in permissions.confirmed.prices),
     ]
 
 
+def _shown(text: str) -> str:
+    """A text that may quote the file, on one line: nothing in it hides a question or writes one of its own."""
+    return showable(text, _LONGEST, sys.stderr.encoding)
+
+
 def _ask(permissions: Permissions, shown: list[str]) -> None:
-    print(
-        f"{seen_from_here(permissions.path)} was not run here before, or was changed since. It would ask:",
-        file=sys.stderr,
-    )
+    path = seen_from_here(permissions.path)
+    say(f"{path} was not run here before, or was changed since. It would ask:", on_error=True)
     for line in shown:
-        print(f"  {line}", file=sys.stderr)
+        say(f"  {line}", on_error=True)
     typer.confirm("Run it?", abort=True, err=True)
     for contact in dict.fromkeys(permissions.unconfirmed):
         if not contact.has_usual_key:
@@ -84,7 +84,8 @@ def _ask(permissions: Permissions, shown: list[str]) -> None:
 
 def _ask_for_key(contact: Contact) -> None:
     """Asks for the variable's name: people type yes without reading, and this variable may hold any other secret."""
-    typed = typer.prompt(f"To send the value of {contact.key} to {contact.address}, type its name", err=True)
+    asked = _shown(f"To send the value of {contact.key} to {contact.address}, type its name")
+    typed = typer.prompt(asked, err=True)
     if typed.strip() != contact.key:
         raise typer.Abort
 
@@ -93,7 +94,7 @@ def _refusal(path: Path, permissions: Permissions, shown: list[str]) -> NotConfi
     allow = list(dict.fromkeys(name for contact in permissions.unconfirmed for name in contact.to_allow))
     words = "".join(f" --allow {shlex.quote(name)}" for name in allow) + permissions.to_give.command
     return NotConfirmed(
-        f"{path} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",
+        f"{seen_from_here(path)} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",
         path=path,
         allow=allow,
         fix=f"If you trust it: {own_command()} resume {seen_from_here(path)}{words}",

@@ -16,6 +16,7 @@ from headrace.store.run_file.dropping import can_be_dropped
 from headrace.store.verification import Damage, Verification
 from headrace.store.whole_files import verify
 
+_LONGEST_PATH = 4_096
 _WHAT_TO_DO = {
     "pages": "restore a copy; sqlite3's .recover saves what can be read",
     "plan": "restore a copy: nothing in it can be trusted without its plan",
@@ -67,13 +68,12 @@ def _print(found: Verification, findings: list[Damage]) -> None:
     rows = counted(found.rows, "row")
     if found.unchecked:
         rows += f", {found.unchecked:,} of them without a checksum: readable, not checked"
-    print(f"{path_text(found.path)}: {'damaged' if findings else 'no damage found'} ({rows})")
     terminal = Terminal()
+    path = showable(path_text(found.path), _LONGEST_PATH, terminal.encoding)
+    say(f"{path}: {'damaged' if findings else 'no damage found'} ({rows})")
     for finding in findings:
-        print(
-            f"  {finding.kind}: {finding.count:,}{_places(finding)}: {showable(finding.what, 300, terminal.encoding)}"
-        )
-        print(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
+        say(f"  {finding.kind}: {finding.count:,}{_places(finding)}: {showable(finding.what, 300, terminal.encoding)}")
+        say(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
     if findings and can_be_dropped(found):
         _print_way_on(found)
 

@@ -23,12 +23,12 @@ def import_edsl(
     or a survey becomes a study (.yaml), or a run file that is ready to run (-o x.run); lists become .jsonl, .csv or
     .yaml.
     """
-    from headrace.cli.terminal import own_command, path_text, say
+    from headrace.cli.terminal import own_command, path_text, say, seen_from_here
     from headrace.edsl_files.file_import import import_file
 
     made = import_file(source, output)
     made.notes.warn()
-    path = path_text(made.path)
+    path = seen_from_here(made.path)
     say(f"imported {path_text(source)} to {path}: {made.told}")
     if made.is_ready_to_run:
         say(f"run it: {own_command()} resume {path}")

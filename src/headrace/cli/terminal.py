@@ -51,12 +51,34 @@ def path_text(path: Path) -> str:
 
 
 def seen_from_here(path: Path) -> str:
-    """A path as it is typed in a shell, short where it lies below the current directory."""
+    """A path as it is typed in a shell, short where it lies below the current directory. It is safe to show: what would
+    steer the terminal, or begin another line, is written as an escape that the shell reads.
+    """
     try:
         here = Path.cwd()
     except FileNotFoundError:  # removed while we were in it
-        return shlex.quote(str(path))
-    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+        return _typed(str(path))
+    return _typed(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+def _typed(name: str) -> str:
+    """A name as a word of a shell's: plain, in quotes, or as `$'a\\x1b[8m.run'` (bash, zsh)."""
+    if not any(map(_needs_escape, name)):
+        return shlex.quote(name)
+    return "$'" + "".join(_escape(letter) if _needs_escape(letter) else letter for letter in _in_quotes(name)) + "'"
+
+
+def _needs_escape(letter: str) -> bool:
+    return letter in "\t\n" or visible(letter) != letter
+
+
+def _in_quotes(name: str) -> str:
+    return name.replace("\\", r"\\").replace("'", r"\'")
+
+
+def _escape(letter: str) -> str:
+    """The letter's bytes: a shell may not know the letter, and a name need not be UTF-8."""
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(letter))
 
 
 def own_command() -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, RunFileError
 from headrace.limits import CacheLimits
 from headrace.store.connections import connect, keep_pages
 from headrace.store.lock import WriterLock
@@ -125,6 +125,8 @@ def open_cache_file(path: Path, limits: CacheLimits) -> CacheFile:
             return CacheFile(path, limits)
     except (apsw.Error, OSError) as error:
         raise UnusableCache(f"The response cache {path} is not used: {error}.") from error
+    except RunFileError as error:
+        raise UnusableCache(f"The response cache {path} is not used. {error}") from error
 
 
 def begin_anew(path: Path) -> None:

@@ -19,6 +19,7 @@ import msgspec
 import zstandard
 
 from headrace.encoding import LARGE_BYTES, encode_large
+from headrace.errors import RunFileError
 from headrace.limits import CacheLimits
 from headrace.models.cache_file import (
     DAMAGE,
@@ -176,7 +177,7 @@ class ResponseCache:
         self._file.close()
         self._file = None
         if self._is_damaged:
-            with suppress(apsw.Error, OSError):
+            with suppress(apsw.Error, OSError, RunFileError):
                 begin_anew(self._path)
 
     def _unpacked(self, packed: bytes) -> _Kept | None:

@@ -17,6 +17,7 @@ import threading
 from importlib import import_module
 from pathlib import Path
 
+from headrace.display import visible
 from headrace.progress.notebook import is_notebook
 
 _ROOT = str(Path(__file__).parents[2])
@@ -70,7 +71,8 @@ _starting = threading.Lock()
 def show_page(path: Path, address: str | None) -> None:
     """Say where a run is shown. It goes on without its page where none can be had."""
     if address is None:
-        _log.warning("No page could be started beside %s. Look at it with: headrace view %s", path, path)
+        shown = visible(str(path))
+        _log.warning("No page could be started beside %s. Look at it with: headrace view %s", shown, shown)
     elif is_notebook():
         link = {"text/plain": address, "text/html": f'<a href="{address}" target="_blank">The page of this run</a>'}
         import_module("IPython.display").display(link, raw=True)

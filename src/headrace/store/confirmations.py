@@ -10,7 +10,6 @@ not cover: what needs to be confirmed (interviews.permissions).
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -19,8 +18,9 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from headrace.side_files import open_side_file
 from headrace.store.home import home
-from headrace.store.private import NO_LINK, make_directory, open_file
+from headrace.store.private import make_directory, open_file
 
 try:
     import fcntl
@@ -66,12 +66,8 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
 def read_confirmed(plan: str) -> Confirmed | None:
     """Read this user's confirmations for a plan; None where there are none, or they cannot be trusted."""
     try:
-        # Not blocking: a pipe of that name would have to be written to before it opens.
-        descriptor = os.open(_directory() / plan, os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0))
+        descriptor = open_side_file(_directory() / plan)
     except OSError:
-        return None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
         return None
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())

@@ -13,6 +13,8 @@ Does not cover: who may write (lock), which kind of file it is (formats), errors
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -26,6 +28,7 @@ import apsw
 from headrace.display import cell_text
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
 from headrace.memory.reclaiming import dropped_often
+from headrace.side_files import open_side_file
 from headrace.store.disk_errors import (
     cannot_roll_back_here,
     needs_recovery,
@@ -42,6 +45,7 @@ _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02
 _WRITER_PAGES_KB = 4_000
 READER_PAGES_KB = 2_000
+_BESIDE = ("-journal", "-wal", "-shm")
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
@@ -72,6 +76,7 @@ def release_pages() -> None:
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
     """Make a connection to a file that exists. Every connection to a file of ours is made here."""
+    _refuse_odd_files(path)
     try:
         connection = apsw.Connection(str(path), flags=flags)
     except UnicodeEncodeError:
@@ -84,6 +89,26 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
     track(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     return connection
+
+
+def _refuse_odd_files(path: Path) -> None:
+    """Refuse a file, or one that SQLite would open beside it, that is not a regular file: SQLite waits for a FIFO."""
+    if path.exists() and not path.is_file():
+        what = "a directory" if path.is_dir() else "not a regular file"
+        raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
+    named = path.resolve() if path.is_symlink() else path  # SQLite looks beside what a link leads to
+    for suffix in _BESIDE:
+        beside = named.with_name(named.name + suffix)
+        try:
+            is_odd = not stat.S_ISREG(beside.lstat().st_mode)
+        except OSError:
+            continue  # there is none, or SQLite says why it cannot be had
+        if is_odd:
+            raise RunFileError(
+                f"{beside} is a link, a directory, a FIFO or the like, and {path} cannot be opened beside it.",
+                path=path,
+                fix="Neither Headrace nor SQLite makes such a file: find out who did, then move it away.",
+            )
 
 
 def has_writer() -> bool:
@@ -167,8 +192,6 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
     """
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
-    if path.is_dir():
-        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
     give_up_s = time.monotonic() + _BUSY_WAIT_MS / 1000
     with translated_errors(path):
         while True:
@@ -219,6 +242,7 @@ def roll_back(path: Path) -> None:
     journal = path.with_name(path.name + "-journal")
     if not journal.exists() or not path.exists():
         return
+    _refuse_odd_files(path)
     _refuse_foreign_journal(path, journal)
     connection = connect(path)
     try:
@@ -231,12 +255,22 @@ def _refuse_foreign_journal(path: Path, journal: Path) -> None:
     """Refuse a journal that ends in SQLite's magic number: it names another file, which rolling back may delete. SQLite
     writes such journals for transactions over several databases; we have none.
     """
-    with journal.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - len(_JOURNAL_MAGIC)))
-        if file.read() == _JOURNAL_MAGIC:
-            raise RunFileDamaged(
-                f"{journal} was not written by Headrace: it names another file to be deleted.",
-                path=path,
-                fix="Do not use it. Without it the run file may hold half of a transaction.",
-            )
+    if _end_of(journal, path) == _JOURNAL_MAGIC:
+        raise RunFileDamaged(
+            f"{journal} was not written by Headrace: it names another file to be deleted.",
+            path=path,
+            fix="Do not use it. Without it the run file may hold half of a transaction.",
+        )
+
+
+def _end_of(journal: Path, path: Path) -> bytes:
+    try:
+        with os.fdopen(open_side_file(journal), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(_JOURNAL_MAGIC)))
+            return file.read(len(_JOURNAL_MAGIC))
+    except OSError as error:
+        raise RunFileError(
+            f"{journal} cannot be read ({error.strerror}), and {path} may hold half of a transaction without it.",
+            path=path,
+            fix="Check its rights and the disk, or copy both files together to a directory of yours.",
+        ) from error

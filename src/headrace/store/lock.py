@@ -18,7 +18,8 @@ from pathlib import Path
 from weakref import WeakSet
 
 from headrace.errors import HeadraceError, RunFileBusy, RunFileError, Spelled, StorageFull
-from headrace.store.private import NO_LINK, open_file
+from headrace.side_files import open_side_file
+from headrace.store.private import open_file
 
 try:
     import fcntl
@@ -136,7 +137,7 @@ def writer_of(run_path: Path) -> str | None:
     if fcntl is None:
         return None
     try:
-        descriptor = os.open(_lock_path(run_path), os.O_RDONLY | NO_LINK)
+        descriptor = open_side_file(_lock_path(run_path))
     except OSError:
         return None
     try:

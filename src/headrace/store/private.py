@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+from headrace.side_files import NO_LINK, NO_WAIT
+
 _FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
 
 
@@ -27,7 +28,7 @@ def make_file(path: Path) -> None:
 
 def open_file(path: Path) -> int:
     """Open a file, making it where it is missing; raises OSError for a link."""
-    return os.open(path, os.O_CREAT | os.O_RDWR | NO_LINK, _FILE_MODE)
+    return os.open(path, os.O_CREAT | os.O_RDWR | NO_LINK | NO_WAIT, _FILE_MODE)
 
 
 def sync(path: Path) -> None:

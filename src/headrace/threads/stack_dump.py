@@ -13,6 +13,7 @@ import linecache
 import os
 import re
 import signal
+from itertools import islice
 
 # Ignored by default: one that comes late, or to a process that has become another program, harms nobody.
 DUMP_SIGNAL: int = getattr(signal, "SIGURG", 0)
@@ -35,12 +36,27 @@ def read_dump(file: int) -> str:
 
 
 def frames_in(dump: str) -> str:
-    """Return the stack in a dump with its lines of code, the innermost call last; empty where none was written."""
-    frames = list(_FRAME.finditer(dump))[:_MOST_FRAMES]
-    return "".join(map(_with_source, reversed(frames)))
+    """Return the stack in a dump with its lines of code, the innermost call last; empty where none was written.
+
+    Only for dumps of this process and of its workers: it reads the files that the dump names.
+    """
+    return "".join(map(_with_source, _frames(dump)))
+
+
+def places_in(dump: str) -> str:
+    """Return the stack in a dump that anybody may have written: the places that it names, none of which is read."""
+    return "".join(map(_place, _frames(dump)))
+
+
+def _frames(dump: str) -> list[re.Match[str]]:
+    """The innermost frames, the innermost last."""
+    return list(islice(_FRAME.finditer(dump), _MOST_FRAMES))[::-1]
+
+
+def _place(frame: re.Match[str]) -> str:
+    return f'  File "{frame["file"]}", line {frame["line"]}, in {frame["name"]}\n'
 
 
 def _with_source(frame: re.Match[str]) -> str:
     source = linecache.getline(frame["file"], int(frame["line"])).strip()
-    place = f'  File "{frame["file"]}", line {frame["line"]}, in {frame["name"]}\n'
-    return f"{place}    {source}\n" if source else place
+    return f"{_place(frame)}    {source}\n" if source else _place(frame)

@@ -9,14 +9,17 @@ Does not cover: loops in workers, which the warden watches from outside (workers
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from headrace.threads.stack_dump import frames_in
+from headrace.side_files import is_only_ours, open_side_file
+from headrace.threads.stack_dump import places_in, read_dump
 from headrace.threads.traceback_timer import TracebackTimer
 
 _LOOK_EVERY_S = 0.2
@@ -88,13 +91,21 @@ class StuckLoopWatch:
 
 
 def _left_behind(path: Path) -> str:
-    """Return the stack that a process wrote which was stuck and never went on, and remove its file."""
+    """Return the stack that a process wrote which was stuck and never went on, and remove its file.
+
+    The file may have come with an engine file from elsewhere: what it names is not read, for the engine journals it.
+    """
     try:
-        dump = path.read_text("utf-8", "replace")
+        file = open_side_file(path)
     except OSError:
         return ""
-    path.unlink(missing_ok=True)
-    return frames_in(dump)
+    try:
+        dump = read_dump(file) if is_only_ours(file) else ""
+    finally:
+        os.close(file)
+    with suppress(OSError):  # a directory that cannot be written
+        path.unlink()
+    return places_in(dump)
 
 
 def _stack_of(ident: int) -> str:

@@ -17,6 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from headrace.side_files import NO_LINK
 from headrace.threads.stack_dump import DUMP_SIGNAL, clear_dump, dump_on_signal, frames_in, read_dump
 
 _NOTIFIES_A_THREAD = 4  # SIGEV_THREAD_ID
@@ -30,7 +31,7 @@ class TracebackTimer:
         self._path = path
         self._timer = _KernelTimer(threading.get_native_id())
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+            self._file = _made_anew(path)
         except OSError:
             self._timer.close()
             raise
@@ -60,6 +61,12 @@ class TracebackTimer:
         os.close(self._file)
         self._path.unlink(missing_ok=True)
         _taken.release()
+
+
+def _made_anew(path: Path) -> int:
+    """Make the file where there is nothing: one that lies there could be a link that leads elsewhere."""
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | NO_LINK, 0o600)
 
 
 class _KernelTimer:

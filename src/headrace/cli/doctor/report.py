@@ -11,6 +11,7 @@ import textwrap
 
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.diagnosis import Diagnosis, Health
+from headrace.display import visible
 
 _MARGIN = max(len(state.value) for state in Health) + 3
 
@@ -73,5 +74,6 @@ def _print(report: dict[str, list[Diagnosis]]) -> None:
 
 def _lines(finding: Diagnosis, room: int) -> list[str]:
     """A finding as lines of text. Paths and commands stay whole, for copying."""
-    lines = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
-    return [*lines, finding.fix] if finding.fix else lines
+    found = visible(f"{finding.name}: {finding.found}")  # libraries, paths and variables may be called anything
+    lines = textwrap.wrap(found, room, break_long_words=False, break_on_hyphens=False)
+    return [*lines, visible(finding.fix)] if finding.fix else lines

@@ -6,6 +6,7 @@ left. Does not cover: writing parts (parquet_parts).
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from headrace.results.export.column_shapes import DictOf, Leaf, ListOf, Shape
+from headrace.side_files import open_side_file
 from headrace.store.private import make_file, sync
 
 MANIFEST = "manifest.json"
@@ -65,9 +67,10 @@ def load_manifest(directory: Path) -> PartManifest | None:
     """The manifest; None where there is none, or none that can be used: then the parts are made again."""
     path = directory / MANIFEST
     try:
-        if path.is_symlink() or path.stat().st_size > _MOST_BYTES:
-            return None
-        found = msgspec.json.decode(path.read_bytes(), type=PartManifest)
+        with os.fdopen(open_side_file(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                return None
+            found = msgspec.json.decode(file.read(_MOST_BYTES), type=PartManifest)
         usable = found.version == _VERSION and all(is_part_name(entry.name) for entry in found.entries)
         return found if usable and len(found.shapes) == len(found.columns) else None
     except (OSError, msgspec.MsgspecError, ValueError):

@@ -6,6 +6,7 @@ Does not cover: what messages mean (interviews.steering, agents.steering), or wh
 from __future__ import annotations
 
 import socket
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -126,6 +127,8 @@ def _connected(path: Path, within_s: float, silent: SilentHolders | None) -> Gen
         raise FileNotFoundError
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(within_s)
+        if not stat.S_ISSOCK(socket_path(path).lstat().st_mode):
+            raise FileNotFoundError  # a link would have us ask another program
         try:
             with short_name(socket_path(path)) as name:
                 connection.connect(str(name))
