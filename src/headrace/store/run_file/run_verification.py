@@ -20,7 +20,7 @@ from headrace.store.contents import UNREADABLE, check_in_order, raw_rows, short_
 from headrace.store.history.stored_history import check_history
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, bits_to_kinds
-from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.details import check_runs, read_counters
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT_AT,
@@ -82,6 +82,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     found.attempt("embedded files", lambda: _check_embedded(connection, found))
+    found.attempt("runs", lambda: check_runs(connection, found))
     found.attempt("memory history", lambda: check_history(connection, found))
     return found
 
