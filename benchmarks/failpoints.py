@@ -1,7 +1,7 @@
 """A thousand kills, each at a moment that changes the disk: nothing lost, doubled or stuck.
 
 Run files, engine files and the response cache, at every write, sync, truncation and deletion of SQLite's, so inside
-every commit, checkpoint and change of journal mode, and at every rename and unlink of ours.
+every commit, checkpoint and change of journal mode, and at every rename, link and unlink of ours.
 """
 
 import itertools

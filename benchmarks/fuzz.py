@@ -1,12 +1,12 @@
 """Mutated files: each opens right or is refused in our words, in time and memory, with nothing executed or written.
 
 Each mutant is opened, read, summed, shown, run and verified in a process of its own, two at a time. Right is: the rows
-are those of the file before it was changed (a file of the first version has no checksums, and is not held to that),
-what was refused is found by `verify`, and reading leaves every byte of the file as it was.
+and prompts are those of the file before it was changed (a file of the first version has no checksums, and is not held
+to that), what a run adds is what it would have added then, what was refused is found by `verify`, and reading leaves
+every byte of the file as it was.
 """
 
 import asyncio
-import gzip
 import importlib
 import json
 import os
@@ -22,10 +22,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from benchmarks.bench import Bench
+from benchmarks.fuzz_bases import MOST_ASKED, NEW, bases
 from benchmarks.mutants import mutate
 from benchmarks.report import Line, Table
 
@@ -33,11 +35,42 @@ if TYPE_CHECKING:
     from headrace import Results
 
 MOST_S, MOST_BYTES = 2.0, 200_000_000
-NEW = "new-"  # begins the names of files of this version
 Rows: TypeAlias = list[object]
 _GIVE_UP_S = 20.0
 _AT_ONCE = 2
-_BASES = Path(__file__).parents[1] / "tests" / "data" / "format_1"
+_MOST_PROMPTS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What a file gives before it is changed: its rows, the prompts of its job, and its rows once it was run."""
+
+    rows: Rows
+    prompts: Rows
+    after_run: Rows
+
+    @classmethod
+    def of(cls, base: Path, folder: Path) -> "Right":
+        _forget_texts()
+        rows, prompts = _rows(base), _prompts(base)
+        copy = Path(shutil.copy(base, folder / "right.run"))
+        _run(copy)
+        after_run = _rows(copy)
+        copy.unlink()
+        return cls(rows=rows, prompts=prompts, after_run=after_run)
+
+
+class Row(NamedTuple):
+    """What is compared of an interview."""
+
+    ordinal: int
+    status: str
+    answer: object
+    agent: object
+    scenario: object
+    model: str
+    system_prompt: str
+    prompts: object
 
 
 @dataclass
@@ -52,24 +85,6 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
 
-def bases(folder: Path) -> list[Path]:
-    """Files to be changed: of the first version, as they were kept, and of this one, by a run of the same jobs."""
-    from headrace import Job
-
-    made: list[Path] = []
-    for packed in sorted(_BASES.glob("*.run.gz")):
-        if packed.name.startswith("wide"):
-            continue  # its 1,003 questions take most of the time, and have no code of their own
-        old = folder / packed.name.removesuffix(".gz")
-        old.write_bytes(gzip.decompress(packed.read_bytes()))
-        made.append(old)
-        if "engine" not in packed.name:
-            new = folder / f"{NEW}{old.name}"
-            Job.open(old).run(new, limit=7).close()
-            made.append(new)
-    return made
-
-
 def _import_all() -> None:
     """Import what the ways use, so that each forked process need not: that took most of the time."""
     import headrace
@@ -82,7 +97,7 @@ def _import_all() -> None:
 def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outcome]:
     """The outcome of each seed's mutant, as they end."""
     running: dict[int, tuple[int, float, Path, bytearray]] = {}  # by the pipe's descriptor
-    right = {base: _rows(base) for base in files if base.name.startswith(NEW)}
+    right = {base: Right.of(base, folder) for base in files if base.name.startswith(NEW)}
     left = iter(seeds)
     is_over = False
     while running or not is_over:
@@ -97,7 +112,7 @@ def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outc
         yield from _collected(running)
 
 
-def _start(seed: int, base: Path, right: Rows | None, folder: Path) -> tuple[int, int, Path]:
+def _start(seed: int, base: Path, right: Right | None, folder: Path) -> tuple[int, int, Path]:
     place = folder / f"mutant-{seed}"
     place.mkdir()
     path = Path(shutil.copy(base, place / "x.run"))
@@ -143,18 +158,20 @@ def _ended(running: dict[int, tuple[int, float, Path, bytearray]], reading: int,
     return Outcome(**json.loads(content))
 
 
-def _exercise(seed: int, kind: str, path: Path, right: Rows | None) -> Outcome:
+def _exercise(seed: int, kind: str, path: Path, right: Right | None) -> Outcome:
     outcome = Outcome(seed, kind)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     os.environ["HEADRACE_HOME"] = str(path.parent / "home")
+    _forget_texts()
     content = path.read_bytes()
     answers = {name: _tried(name, way, outcome) for name, way in _readings(path)}
     if path.read_bytes() != content:
         outcome.faults.append("reading changed the file")
     if right is not None:
         outcome.faults += _wrong(answers, right)
-    for name, way in _writings(path):
-        _tried(name, way, outcome)
+    written = {name: _tried(name, way, outcome) for name, way in _writings(path)}
+    if right is not None and not isinstance(written["run"], BaseException):
+        outcome.faults += _wrongly_added(_tried("after", lambda: _rows(path), outcome), right)
     outcome.bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if outcome.bytes > MOST_BYTES:
         outcome.faults.append(f"took {outcome.bytes / 1e6:.0f} MB")
@@ -167,13 +184,14 @@ def _exercise(seed: int, kind: str, path: Path, right: Rows | None) -> Outcome:
 
 def _tried(name: str, way: Callable[[], object], outcome: Outcome) -> object:
     """What it gave; an error of ours where it was refused."""
-    from headrace.errors import HeadraceError, Interrupted
+    from headrace.errors import HeadraceError, Interrupted, RunFileError
 
     started_s = time.process_time()
     try:
         return way()
     except (HeadraceError, Interrupted) as error:
-        outcome.refused += name != "engine"
+        # Not because a file keeps no rows, or is no engine's.
+        outcome.refused += name != "engine" and isinstance(error, RunFileError)
         return error
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
         outcome.faults.append(f"{name}: {traceback.format_exc(limit=-4)}")
@@ -185,34 +203,78 @@ def _tried(name: str, way: Callable[[], object], outcome: Outcome) -> object:
             outcome.faults.append(f"{name}: took {took_s:.1f} s")
 
 
-def _wrong(answers: dict[str, object], right: Rows) -> list[str]:
+def _wrong(answers: dict[str, object], right: Right) -> list[str]:
     """What was read without a word and is not what the file had, or was refused and not found by `verify`."""
     from headrace.store.verification import Verification
 
-    read, found = answers["read"], answers["verify"]
-    faults = ["read: other rows than it had, without a word"] if isinstance(read, list) and read != right else []
+    read, prompts, found = answers["read"], answers["prompts"], answers["verify"]
+    faults = ["read: other rows than it had, without a word"] if isinstance(read, list) and read != right.rows else []
+    if isinstance(prompts, list) and prompts != right.prompts:
+        faults.append("prompts: others than it had, without a word")
     is_missed = isinstance(found, Verification) and not found.findings
     if is_missed and isinstance(read, BaseException):
         faults.append(f"verify: found nothing, where reading says {read}")
     return faults
 
 
+def _wrongly_added(after: object, right: Right) -> list[str]:
+    """What a run has added that it would not have added before. It goes on beside damaged rows, so that reading may
+    still be refused; a file that it embeds may be lost, which costs interviews their answers. None may have another.
+    """
+    rows = cast("Rows", after) if isinstance(after, list) else []
+    wrong = [row for row in rows if _is_answered(row) and row not in right.after_run]
+    return [f"run: added {str(wrong[0])[:300]}"] if wrong else []
+
+
+def _is_answered(row: object) -> bool:
+    return not isinstance(row, Row) or row.status == "done"
+
+
 def _rows(path: Path) -> Rows:
+    """The rows of a file; its totals where it keeps no rows."""
     from headrace import Results
 
-    return [(r.ordinal, r.answer, dict(r.agent), dict(r.scenario), r.model.name) for r in Results.open(path)]
+    results = Results.open(path)
+    if results.kept == "nothing":
+        return [*results.aggregate().to_dicts(), len(results)]
+    return [
+        Row(r.ordinal, r.status, r.answer, dict(r.agent), dict(r.scenario), r.model.name, r.system_prompt, r.prompts)
+        for r in results
+    ]
+
+
+def _prompts(path: Path) -> Rows:
+    """The first prompts of the job in a file, as its next run would write them."""
+    from headrace import Job
+
+    return list(islice(Job.open(path).prompts(), _MOST_PROMPTS))
+
+
+def _forget_texts() -> None:
+    """The texts of files that this process has read: what a file embeds must be read from there."""
+    from headrace.survey.files import file_text
+
+    file_text._kept = file_text._KeptTexts()  # pyright: ignore[reportPrivateUsage]
+
+
+def _run(path: Path) -> None:
+    from headrace import Job
+
+    Job.open(path).run(path, retry_failed=True, memory="+200MB", limit=MOST_ASKED).close()
 
 
 def _readings(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Everything that is read of a file."""
     from headrace import Results
     from headrace.cli.status.run_status import show_status
+    from headrace.results.totals.totals_table import check_totals
     from headrace.store.whole_files import verify
 
     def results() -> Results:
         return Results.open(path)
 
     yield "read", lambda: _rows(path)
+    yield "prompts", lambda: _prompts(path)
     yield "details", lambda: [(r.prompts, r.failures, r.times) for r in results()]
     yield "export", lambda: results().to_dicts()
     yield "filter", lambda: results().filter("interview.ordinal > 1 and iteration.iteration == 0").to_dicts()
@@ -233,15 +295,13 @@ def _readings(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "stats", lambda: (len(results()), results().stats(), repr(results()), results()[:3])
     yield "history", lambda: results().memory_history()
     yield "status", lambda: show_status(path, as_json=True)
-    yield "verify", lambda: verify(path)
+    yield "verify", lambda: verify(path, check_totals)
 
 
 def _writings(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """What may write to a file that it finds in order."""
-    from headrace import Job
-
     yield "engine", lambda: asyncio.run(_open_engine(path))
-    yield "run", lambda: Job.open(path).run(path, retry_failed=True, memory="+200MB").close()
+    yield "run", lambda: _run(path)
 
 
 def _comments(results: "Results") -> None:

@@ -84,14 +84,15 @@ def _schema(path: Path, rng: random.Random) -> None:
 
 
 def _values(path: Path, rng: random.Random) -> None:
+    chosen = random.Random(repr(rng.getstate()))  # of its own: the other choices of a seed stay what they were
     with closing(sqlite3.connect(path)) as connection:
         for _ in range(rng.choice([1, 1, 3])):
             table = rng.choice(_tables(connection))
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
             column, value = rng.choice(columns[:40]), rng.choice(_VALUES)
-            some = rng.choice(
-                ["", f" WHERE {columns[0]} IN (SELECT {columns[0]} FROM {table} ORDER BY random() LIMIT 1)"]
-            )
+            place = f"{chosen.getrandbits(32)} % (SELECT count(*) FROM {table})"
+            one = f"SELECT {columns[0]} FROM {table} LIMIT 1 OFFSET {place}"
+            some = rng.choice(["", f" WHERE {columns[0]} IN ({one})"])
             with suppress(sqlite3.Error, OverflowError):
                 connection.execute(f"UPDATE OR REPLACE {table} SET {column} = ?{some}", (value,))
         connection.commit()

@@ -1,5 +1,5 @@
 """SIGKILL at the n-th moment that changes the disk: at every write, sync, truncation and deletion of SQLite's, and at
-every rename and unlink of ours.
+every rename, link and unlink of ours.
 
 Covers: a VFS for apsw that counts SQLite's own calls, so that no moment inside a commit, a checkpoint or a change of
 journal mode is left out, and the product needs no hooks. Does not cover: what is done meanwhile (kill_scenarios).
@@ -23,7 +23,7 @@ class KillPoints:
         self._kill_at = kill_at
         self.moments: list[str] = []  # of one short scenario
         self._vfs = _Vfs(self)
-        for name in ("rename", "replace", "unlink"):
+        for name in ("rename", "replace", "link", "unlink"):
             setattr(os, name, self._counted(name, getattr(os, name)))
 
     def pass_by(self, moment: str) -> None:

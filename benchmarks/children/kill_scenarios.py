@@ -3,7 +3,8 @@ something that changes files, and checks in a new process that nothing is lost, 
 
     prepare ──► work, killed at moment n ──► check: reads, goes on, ends right
 
-Does not cover: choosing moments and processes (benchmarks.kill_storm).
+Does not cover: choosing moments and processes (benchmarks.kill_storm), or scenarios in which a good file is replaced
+(replaced_files).
 """
 
 import asyncio
@@ -16,17 +17,27 @@ from pathlib import Path
 
 import apsw
 
-from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, QuestionYesNo, Results, Survey
+from benchmarks.children import replaced_files
+from benchmarks.children.killed_surveys import (
+    PEOPLE,
+    check_complete,
+    check_is_alone,
+    check_run,
+    finish,
+    left_in_wal_mode,
+    lines_of,
+    note,
+    ordinals_of,
+    run_survey,
+)
+from headrace import Engine
 from headrace.agents.engine.run_handle import Run
 from headrace.errors import RunUndecided
-from headrace.models.provider import Reply, Request
+from headrace.models.provider import Reply
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.store import write_ahead_log
 from headrace.store.run_file.removal import remove_run
 from headrace.store.whole_files import copy_file
-
-PEOPLE = 6
-_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".making", ".sock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,105 +49,29 @@ class Scenario:
     check: Callable[[Path], object]
 
 
-def _note(log: Path, line: str) -> None:
-    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    os.write(descriptor, f"{line}\n".encode())
-    os.close(descriptor)
-
-
-def _lines(log: Path) -> list[str]:
-    return log.read_text("ascii").split() if log.exists() else []
-
-
 # --- surveys
-
-
-def _job(place: Path, people: int = PEOPLE) -> Job:
-    def respond(request: Request) -> str:
-        _note(place / "calls", f"{request.agent['number']}:{request.question_name}")
-        return "Yes" if request.question_name == "happy" else f"because of {request.agent['number']}"
-
-    survey = Survey([
-        QuestionYesNo(question_name="happy", question_text="Are you happy?"),
-        QuestionFreeText(question_name="why", question_text="You said {{ happy.answer }}. Why?"),
-    ])  # fmt: skip
-    agents = AgentList(Agent(name=f"p{number}", traits={"number": number}) for number in range(people))
-    return survey.by(agents).by(Model("test", canned_response=respond))
-
-
-def _run(place: Path, **options: object) -> None:
-    """Each result that the run confirms is noted: it must be in the file from then on."""
-    people = int(str(options.pop("people", PEOPLE)))
-    job, confirmed = _job(place, people), place / "confirmed"
-    job.run(
-        place / "x.run",
-        concurrency=2,
-        on_result=lambda result: _note(confirmed, str(result.ordinal)),
-        **options,  # pyright: ignore[reportArgumentType]
-    ).close()
-
-
-def _ordinals(path: Path) -> list[int]:
-    with Results.open(path) as results:
-        return [result.ordinal for result in results]
-
-
-def _check_run(place: Path, people: int = PEOPLE, **options: object) -> None:
-    path, before = place / "x.run", len(_lines(place / "calls"))
-    stored = _ordinals(path) if path.exists() else []
-    assert set(map(int, _lines(place / "confirmed"))) <= set(stored), "a confirmed result is lost"
-    _run(place, people=people, **options)
-    again = {int(call.partition(":")[0]) for call in _lines(place / "calls")[before:]}
-    assert not again & set(stored), f"{again & set(stored)} were journaled and asked again"
-    _check_complete(path, people)
-
-
-def _check_complete(path: Path, people: int) -> None:
-    with Results.open(path) as results:
-        right = [{"happy": "Yes", "why": f"because of {number}"} for number in range(people)]
-        assert [result.answer for result in results] == right
-    left = [suffix for suffix in _BESIDE if path.with_name(path.name + suffix).exists()]
-    assert not left, f"left beside the file: {left}"
-
-
-def _finished(place: Path) -> None:
-    _run(place)
-    (place / "calls").unlink()
-    (place / "confirmed").unlink()
 
 
 def _check_fresh(place: Path) -> None:
     """The earlier results are in the file or in the one that was put aside, and a new start works."""
     files = list(place.glob("x*.run"))
-    assert any(_ordinals(path) == list(range(PEOPLE)) for path in files), "the earlier results are lost"
-    _run(place, fresh=True)
-    _check_complete(place / "x.run", PEOPLE)
+    assert any(ordinals_of(path) == list(range(PEOPLE)) for path in files), "the earlier results are lost"
+    run_survey(place, fresh=True)
+    check_complete(place / "x.run", PEOPLE)
 
 
 def _check_removed(place: Path) -> None:
     path = place / "x.run"
     if path.exists():
-        assert _ordinals(path) == list(range(PEOPLE))
+        assert ordinals_of(path) == list(range(PEOPLE))
         remove_run(path)
-    _run(place)
-    _check_complete(path, PEOPLE)
-
-
-def _left_in_wal_mode(place: Path) -> None:
-    """As a run leaves its file that was killed in the middle."""
-    pid = os.fork()
-    if not pid:
-        job = _job(place)
-        for count, result in enumerate(job.stream(place / "x.run", concurrency=1)):
-            _note(place / "confirmed", str(result.ordinal))
-            if count == 2:
-                os._exit(0)
-    os.waitpid(pid, 0)
+    run_survey(place)
+    check_complete(path, PEOPLE)
 
 
 def _half_written(place: Path) -> None:
     """As a process leaves a file that is killed in the middle of a transaction outside WAL mode."""
-    _finished(place)
+    finish(place)
     pid = os.fork()
     if not pid:
         connection = apsw.Connection(str(place / "x.run"))
@@ -152,22 +87,22 @@ def _half_written(place: Path) -> None:
 def _run_with_checkpoints(place: Path) -> None:
     """The log is brought into the file after every commit."""
     write_ahead_log._MOST_S = 0.0  # pyright: ignore[reportPrivateUsage]  # in a process of its own
-    _run(place)
+    run_survey(place)
 
 
 def _check_copy(place: Path) -> None:
     for copy in place.glob("copy.run"):
-        assert set(_ordinals(copy)) >= set(map(int, _lines(place / "confirmed")))
+        assert set(ordinals_of(copy)) >= set(map(int, lines_of(place / "confirmed")))
         copy.unlink()
     copy_file(place / "x.run", place / "copy.run")
-    _check_run(place)
+    check_run(place)
 
 
 # --- engines
 
 
 async def _one_step(log: str, name: str) -> str:
-    _note(Path(log), name)
+    note(Path(log), name)
     return name
 
 
@@ -183,7 +118,7 @@ async def _run_engine(place: Path) -> None:
     async with Engine(place / "e.run", isolation="inline", slots=2) as engine:
         for number in range(2):
             run = await engine.submit(_agent, log, number, key=f"a{number}")
-            _note(place / "confirmed", f"a{number}")
+            note(place / "confirmed", f"a{number}")
             told = await asyncio.wait_for(_result_of(run), 60)
             assert told == [f"{number}.s0", f"{number}.s1", f"{number}.pay"]
 
@@ -203,19 +138,18 @@ def _engine_work(place: Path) -> None:
 
 def _check_engine(place: Path) -> None:
     asyncio.run(_check_submissions(place))
-    before = Counter(_lines(place / "steps"))
+    before = Counter(lines_of(place / "steps"))
     _engine_work(place)
-    after = Counter(_lines(place / "steps"))
+    after = Counter(lines_of(place / "steps"))
     assert set(after) == {f"{number}.{step}" for number in range(2) for step in ("s0", "s1", "pay")}
     # What was in flight when the process was killed may run again, once; one run at a time is in flight.
     assert sum((after - before).values()) + len(before) <= len(after) + 1, "a journaled step ran again"
-    left = [suffix for suffix in _BESIDE if (place / f"e.run{suffix}").exists()]
-    assert not left, f"left beside the file: {left}"
+    check_is_alone(place / "e.run")
 
 
 async def _check_submissions(place: Path) -> None:
     async with Engine(place / "e.run", isolation="inline") as engine:
-        for key in _lines(place / "confirmed"):
+        for key in lines_of(place / "confirmed"):
             assert await engine.find(key) is not None, "a confirmed submission is lost"
 
 
@@ -233,14 +167,14 @@ def _fill_cache(place: Path) -> None:
         if number % 10 == 9:
             cache.flush()
             assert cache.why_not is None, cache.why_not
-            _note(place / "confirmed", str(number))
+            note(place / "confirmed", str(number))
     cache.close()
 
 
 def _check_cache(place: Path) -> None:
     cache = ResponseCache.open(place / "cache.sqlite", time.time() + 1)
     assert cache.why_not is None, cache.why_not
-    confirmed = max(map(int, _lines(place / "confirmed")), default=-1)
+    confirmed = max(map(int, lines_of(place / "confirmed")), default=-1)
     replies = [cache.get(key) for key in _keys()]
     for number, reply in enumerate(replies):
         assert reply is None or reply.text == f"reply {number}", "a reply stands under another's key"
@@ -263,30 +197,42 @@ def _nothing(_place: Path) -> None:
 
 
 def _read(place: Path) -> None:
-    _ordinals(place / "x.run")
+    ordinals_of(place / "x.run")
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "a new run": Scenario(prepare=_nothing, work=_run, check=_check_run),
-    "a run that goes on": Scenario(prepare=lambda p: _run(p, limit=2), work=_run, check=_check_run),
-    "a killed run that goes on": Scenario(prepare=_left_in_wal_mode, work=_run, check=_check_run),
+    "a new run": Scenario(prepare=_nothing, work=run_survey, check=check_run),
+    "a run that goes on": Scenario(prepare=lambda p: run_survey(p, limit=2), work=run_survey, check=check_run),
+    "a killed run that goes on": Scenario(prepare=left_in_wal_mode, work=run_survey, check=check_run),
     "a run that grows": Scenario(
-        prepare=_run,
-        work=lambda p: _run(p, people=PEOPLE + 3, extend=True),
-        check=lambda p: _check_run(p, PEOPLE + 3, extend=True),
+        prepare=run_survey,
+        work=lambda p: run_survey(p, people=PEOPLE + 3, extend=True),
+        check=lambda p: check_run(p, PEOPLE + 3, extend=True),
     ),
-    "a fresh start": Scenario(prepare=_finished, work=lambda p: _run(p, fresh=True), check=_check_fresh),
+    "a fresh start": Scenario(prepare=finish, work=lambda p: run_survey(p, fresh=True), check=_check_fresh),
     "a fresh start after a kill": Scenario(
-        prepare=lambda p: (_finished(p), _left_in_wal_mode(p)), work=lambda p: _run(p, fresh=True), check=_check_fresh
+        prepare=lambda p: (finish(p), left_in_wal_mode(p)), work=lambda p: run_survey(p, fresh=True), check=_check_fresh
     ),
-    "a removal": Scenario(prepare=_finished, work=lambda p: remove_run(p / "x.run"), check=_check_removed),
-    "a recovery": Scenario(prepare=_half_written, work=_read, check=_check_run),
-    "a recovery by a run": Scenario(prepare=_half_written, work=_run, check=_check_run),
-    "a run with many checkpoints": Scenario(prepare=_nothing, work=_run_with_checkpoints, check=_check_run),
+    "a removal": Scenario(prepare=finish, work=lambda p: remove_run(p / "x.run"), check=_check_removed),
+    "a recovery": Scenario(prepare=_half_written, work=_read, check=check_run),
+    "a recovery by a run": Scenario(prepare=_half_written, work=run_survey, check=check_run),
+    "a run with many checkpoints": Scenario(prepare=_nothing, work=_run_with_checkpoints, check=check_run),
     "a copy": Scenario(
-        prepare=_left_in_wal_mode, work=lambda p: copy_file(p / "x.run", p / "copy.run"), check=_check_copy
+        prepare=left_in_wal_mode, work=lambda p: copy_file(p / "x.run", p / "copy.run"), check=_check_copy
     ),
-    "a read after a kill": Scenario(prepare=_left_in_wal_mode, work=_read, check=_check_run),
+    "a read after a kill": Scenario(prepare=left_in_wal_mode, work=_read, check=check_run),
+    "a compaction": Scenario(
+        prepare=replaced_files.roomy, work=replaced_files.compact, check=replaced_files.check_compacted
+    ),
+    "a compaction without damaged rows": Scenario(
+        prepare=replaced_files.damaged, work=replaced_files.drop, check=replaced_files.check_dropped
+    ),
+    "an upgrade": Scenario(
+        prepare=replaced_files.unpack, work=replaced_files.upgrade, check=replaced_files.check_upgraded
+    ),
+    "a run that keeps totals": Scenario(
+        prepare=_nothing, work=replaced_files.run_for_totals, check=replaced_files.check_totals
+    ),
     "a new engine": Scenario(prepare=_nothing, work=_engine_work, check=_check_engine),
     "an engine that goes on": Scenario(prepare=_engine_work, work=_engine_work, check=_check_engine),
     "a new cache": Scenario(prepare=_nothing, work=_fill_cache, check=_check_cache),

@@ -190,3 +190,20 @@ def test_a_killed_compact_leaves_the_file_whole(tmp_path: Path, words: list[str]
     assert again.returncode == 0 or "nothing to drop" in again.stderr
     assert verify(path).findings == {}
     assert not making.exists()
+
+
+def test_what_a_killed_compaction_left_is_removed_when_the_file_is_written_next(copy: Path):
+    for left in ("copy.run.making", "copy.run.making-journal"):
+        copy.with_name(left).write_bytes(b"half of it")
+    assert CliRunner().invoke(app, ["resume", str(copy)]).exit_code in (0, 3)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.run"]
+
+
+def test_a_compaction_that_was_killed_before_the_last_step_keeps_one_copy_when_it_is_repeated(copy: Path):
+    edit(copy, "UPDATE interviews SET a0 = 'Goad' WHERE ordinal = 9")
+    before, kept = copy.read_bytes(), copy.with_name("copy.damaged-20260101-000000.run")
+    os.link(copy, kept)
+    assert f"{kept}" in compact(str(copy), "--drop-damaged")
+    assert {path.name for path in copy.parent.iterdir()} == {copy.name, kept.name}
+    assert kept.read_bytes() == before
+    assert verify(copy).findings == {}

@@ -29,6 +29,7 @@ _WHAT_TO_DO = {
     "details": "restore a copy, or have them run again; their answers can be read, prompts and raw responses cannot",
     "failures": "restore a copy, or have these interviews run again",
     "questions": "restore a copy, or put it right as below: filters may leave rows out until then",
+    "runs": "restore a copy: how long runs took, and how they ended, is not known; the answers can be read",
     "embedded files": "restore a copy; where the file still lies at its path, run it with embed=True into a new file",
     "answers in flight": "restore a copy, or put it right as below: these questions are then asked again",
 }

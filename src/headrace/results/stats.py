@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
-
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.store.contents import decoding
 from headrace.store.history.stored_history import read_history
-from headrace.store.run_file.details import read_counters, read_endpoints, read_runs
+from headrace.store.run_file.details import EndpointStats, read_counters, read_endpoints, read_runs
 from headrace.store.run_file.reader import Reader
-
-
-class EndpointStats(msgspec.Struct, frozen=True):
-    """A model's endpoint in the latest run: its calls and tokens, those answered as busy, failures, and its circuit at
-    the end.
-
-    `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model, and `key_advice`
-    what to do where that was because of its key.
-    """
-
-    model: str
-    calls: int
-    tokens: int
-    busy: int
-    failures: int
-    circuit: str
-    closed_reason: str | None
-    key_advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +43,7 @@ def read_stats(reader: Reader) -> Stats:
         counted = read_counters(connection, reader.path)
         with decoding(reader.path, "what it says of its runs"):
             reused, seconds, peak_memory = read_runs(connection)
-            endpoints = msgspec.json.decode(read_endpoints(connection), type=tuple[EndpointStats, ...])
+            endpoints = read_endpoints(connection)
     return Stats(
         interviews=counted["done"],
         reused=reused,

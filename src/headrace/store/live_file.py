@@ -25,7 +25,7 @@ from headrace.store.claim import Claim
 from headrace.store.connections import open_writer, roll_back
 from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import MEANWHILE, WriterLock
-from headrace.store.making import copy_into, new_database
+from headrace.store.making import copy_into, new_database, remove_unfinished
 from headrace.store.private import make_directory
 from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog, unsynced
@@ -38,7 +38,7 @@ _OPEN_FILES = Path("/proc/self/fd")
 @contextmanager
 def opening(path: Path, *, meanwhile: str = MEANWHILE) -> Generator[WriterLock]:
     """Hold a file's lock while the block opens the file to be written; a killed process's transaction is rolled back
-    first.
+    first, and a file that it had not finished is removed.
 
     The block hands the lock to a LiveFile. Where the block raises, the lock is released.
     """
@@ -55,6 +55,7 @@ def opening(path: Path, *, meanwhile: str = MEANWHILE) -> Generator[WriterLock]:
     try:
         with translated_errors(path):
             roll_back(path)
+            remove_unfinished(path)
             yield lock
     except BaseException:
         lock.release()

@@ -31,9 +31,9 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
 
     `begin` fills the empty file before it is opened.
     """
-    making = path.with_name(path.name + ".making")
+    making = _making(path)
+    remove_unfinished(path)
     with _in_words(path):
-        making.unlink(missing_ok=True)
         make_file(making)
     try:
         if begin is not None:
@@ -64,6 +64,20 @@ def _clear_beside(path: Path) -> None:
         put_log_aside(path)
     for suffix in _LEFT_BESIDE:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what a process that was killed while it made this file has left, which may be as large as the file. The
+    caller holds the file's lock.
+    """
+    making = _making(path)
+    with _in_words(path):
+        for unfinished in (making, making.with_name(making.name + "-journal")):
+            unfinished.unlink(missing_ok=True)
+
+
+def _making(path: Path) -> Path:
+    return path.with_name(path.name + ".making")
 
 
 def copy_into(source: apsw.Connection, path: Path) -> None:

@@ -5,6 +5,7 @@ Does not cover: removing a run file (run_file.removal), or exports, which are fo
 
 from __future__ import annotations
 
+import glob
 import os
 import time
 from collections.abc import Iterator
@@ -143,7 +144,12 @@ def _droppable(source: apsw.Connection, path: Path) -> Verification:
 
 
 def _under_another_name(source: apsw.Connection, path: Path) -> Path:
-    """Give the old file a second name, which it keeps when the new one takes its place."""
+    """Give the old file a second name, which it keeps when the new one takes its place. A compaction that was killed in
+    between has given it one already.
+    """
+    for former in path.parent.glob(f"{glob.escape(path.stem)}.damaged-*{glob.escape(path.suffix)}"):
+        if former.samefile(path):
+            return former
     stamp = time.strftime("%Y%m%d-%H%M%S")
     kept = next(each for each in _names_for(path, stamp) if not each.exists())
     try:

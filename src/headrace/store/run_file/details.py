@@ -12,17 +12,19 @@ import apsw
 import msgspec
 
 from headrace.errors import RESTORE, RunFileDamaged
-from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, raw_rows, typed_rows
+from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, raw_rows, short_message, typed_rows
 from headrace.store.history.stored_history import highest_memory_bytes
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.stored_job.plan_check import has_checked_rows
+from headrace.store.verification import Verification
 from headrace.survey.record import Cause, Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
 # Less than nothing would lift a budget, and SQLite holds 64 bits. What is added to and taken from a cost leaves a rest.
 _LEAST, _MOST = -1e-6, 2**60
 FailureRow: TypeAlias = tuple[int, int, str, str]
+_RunRow: TypeAlias = tuple[int, float, float | None, int, int | None, str | None, str | None]
 
 
 def stored_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail:
@@ -82,9 +84,41 @@ def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     return counters
 
 
-def read_endpoints(connection: apsw.Connection) -> str:
-    """The endpoint statistics of the latest run, as JSON."""
-    return one_value(connection, str | None, "SELECT endpoints FROM runs ORDER BY number DESC LIMIT 1") or "[]"
+class EndpointStats(msgspec.Struct, frozen=True):
+    """A model's endpoint in the latest run: its calls and tokens, those answered as busy, failures, and its circuit at
+    the end.
+
+    `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model, and `key_advice`
+    what to do where that was because of its key.
+    """
+
+    model: str
+    calls: int
+    tokens: int
+    busy: int
+    failures: int
+    circuit: str
+    closed_reason: str | None
+    key_advice: str = ""
+
+
+def read_endpoints(connection: apsw.Connection) -> tuple[EndpointStats, ...]:
+    """The endpoint statistics of the latest run."""
+    return _endpoints(one_value(connection, str | None, "SELECT endpoints FROM runs ORDER BY number DESC LIMIT 1"))
+
+
+def _endpoints(text: str | None) -> tuple[EndpointStats, ...]:
+    return msgspec.json.decode(text or "[]", type=tuple[EndpointStats, ...])
+
+
+def check_runs(connection: apsw.Connection, found: Verification) -> None:
+    """Note the runs that cannot be read. What a run notes of itself has no checksum: no answer depends on it."""
+    sql = "SELECT number, started_at, ended_at, reused, peak_memory_bytes, outcome, endpoints FROM runs"
+    for row in raw_rows(connection, sql):
+        try:
+            _endpoints(msgspec.convert(row, _RunRow)[-1])
+        except UNREADABLE as error:
+            found.note("runs", f"cannot be read ({short_message(error)})", row[0])
 
 
 def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
@@ -97,14 +131,6 @@ def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     peaks = (peak_bytes, highest_memory_bytes(connection))
     peak_bytes = max((peak for peak in peaks if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes
-
-
-def check_runs(connection: apsw.Connection) -> None:
-    """Raise where an entry of the diary of runs has other types than it was written with; it has no checksum."""
-    columns = "number, started_at, ended_at, reused, peak_memory_bytes, outcome, endpoints"
-    row = tuple[int, float, float | None, int, int | None, str | None, str | None]
-    for entry in raw_rows(connection, f"SELECT {columns} FROM runs"):
-        msgspec.convert(entry, row)
 
 
 class RunOutcome(StrEnum):

@@ -23,7 +23,7 @@ from headrace.store.lock import WriterLock
 from headrace.store.run_file.reader import open_run_file
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
-_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making")
+_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making", ".making-journal")
 PARTS = ".parts"  # the directory of Parquet files that DuckDB reads
 _IN_PARTS = (".parquet", ".json", ".lock", ".part")
 

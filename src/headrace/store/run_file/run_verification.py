@@ -82,8 +82,8 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
         if (text := header.keeping.totals) is not None:
             found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
-    found.attempt("runs", lambda: check_runs(connection))
     found.attempt("embedded files", lambda: _check_embedded(connection, found))
+    found.attempt("runs", lambda: check_runs(connection, found))
     found.attempt("memory history", lambda: check_history(connection, found))
     return found
 

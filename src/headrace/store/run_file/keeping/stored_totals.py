@@ -48,7 +48,9 @@ def read_totals(connection: apsw.Connection, path: Path) -> list[TotalState]:
     states: list[TotalState] = []
     with decoding(path, "its totals"):
         for key, interviews, state, checksum in raw_rows(connection, sql, (MOST_STATE_BYTES, MOST_GROUPS + 1)):
-            each = TotalState(key, interviews, bytes(state))
+            if not isinstance(state, bytes):  # a number would be made into as many bytes
+                raise ValueError(f"those of {key[:100]!r} are no bytes")
+            each = TotalState(key, interviews, state)
             if checksum != _checksum(each):
                 raise ValueError(f"those of {key[:100]!r} are not as they were written")
             if interviews < 1:

@@ -83,8 +83,8 @@ def failed_by_bits(bits: FinishedBits, causes: Iterable[Cause] = Cause) -> Bitma
 
 def kept_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail | None:
     """The detail of a failed interview; None where it is not among those kept. It has zstd's own checksum."""
-    packed = one_value(connection, bytes | None, "SELECT detail FROM details WHERE ordinal = ?", (ordinal,))
     try:
+        packed = one_value(connection, bytes | None, "SELECT detail FROM details WHERE ordinal = ?", (ordinal,))
         return None if packed is None else packer.unpack(packed)
     except UNREADABLE:
         raise damaged(path, f"the detail of interview {ordinal} cannot be read") from None
