@@ -1,5 +1,6 @@
 """Ctrl-C in a program: one line at once, one line at the end, and the exit status that a shell expects."""
 
+import asyncio
 import os
 import re
 import signal
@@ -232,3 +233,27 @@ def test_ctrl_c_while_a_run_that_has_ended_is_closed_ends_the_program(tmp_path: 
     assert not isinstance(stopped.value, Interrupted)
     with Results.open(tmp_path / "a.run") as results:
         assert len(results) == 5
+
+
+def test_ctrl_c_between_two_waits_of_a_blocking_run_under_asyncio_stops_it(tmp_path: Path, monkeypatch, capsys):
+    """There it is asyncio's own, which cancels a task that does not go on before the run has ended."""
+    real, presses = StandaloneRun.progress, []
+
+    def pressed(run):
+        if not presses:
+            presses.append(1)
+            signal.raise_signal(signal.SIGINT)
+        return real(run)
+
+    monkeypatch.setattr(StandaloneRun, "progress", pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+
+    async def main() -> None:
+        job.run(tmp_path / "a.run", n=50, concurrency=5)
+
+    with pytest.raises(Interrupted):
+        asyncio.run(main())
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("stopping")
+    with job.run(tmp_path / "a.run", n=50) as results:
+        assert (len(results), results.stats().reused < 50) == (50, True)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.errors import Interrupted
-from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, receiving_ctrl_c, say_stopping, say_stopping_now
+from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping, say_stopping_now
 from headrace.interviews.open_chunks import CommittedRow
 from headrace.interviews.standalone import OpenedRun, StandaloneRun
 from headrace.limits import RunOptions
@@ -84,14 +84,14 @@ class Delivery:
             self._run.stop()
             self._stops += 1
         while wanted_stops and self._run.is_running:
-            with receiving_ctrl_c():
+            with self._key.received():
                 self._run.ended.exception()
         self._run.join()
         _close(self._display, self._run)
 
     def start(self) -> OpenedRun:
         self._run.start()
-        with receiving_ctrl_c():
+        with self._key.received():
             opened = self._run.opened.result()
         _show(self._display, self._run)
         return opened
@@ -106,7 +106,7 @@ class Delivery:
                 self._run.delivered(len(batch))
 
     def finish(self) -> None:
-        with receiving_ctrl_c():
+        with self._key.received():
             while wait([self._run.ended], self._look_every_s).not_done:
                 self._look()
         self._run.ended.result()
@@ -121,7 +121,7 @@ class Delivery:
         self._run.check_is_here()
         while True:
             self._look()
-            with receiving_ctrl_c(), suppress(Empty):
+            with self._key.received(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
     def _look(self) -> None:
