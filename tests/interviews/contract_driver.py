@@ -31,7 +31,7 @@ SURVEY = Survey(
 )
 
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @functools.cache  # its dictionary is made with the time: what was packed with one is unpacked with it
@@ -68,6 +68,7 @@ class Controller:
         self.answers: list[tuple[int, AnswerRecord]] = []
         self.ended: dict[int, ExitCause] = {}
         self.seqs: list[int] = []
+        self.kinds: list[type[InterviewEvent]] = []
 
     async def read_until(self, enough: Callable[[], bool], *, ack: bool = True) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -83,6 +84,7 @@ class Controller:
     def take(self, event: InterviewEvent) -> None:
         assert event.id not in self.ended, "an event after its work's ending"
         self.seqs.append(event.seq)
+        self.kinds.append(type(event))
         match event:
             case Rows():
                 self.rows += event.rows

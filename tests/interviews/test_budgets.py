@@ -11,6 +11,8 @@ from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, S
 from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismatch, RunFileBusy, RunFileDamaged
 from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
+from headrace.models.http_client.reply_room import WITHIN_BUDGETS
+from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
@@ -224,3 +226,16 @@ def test_a_tuned_concurrency_is_kept_also_when_the_run_is_killed(tmp_path: Path,
         run.kill()
     with live(tmp_path, "resume", "a.run") as resumed:
         assert resumed.state_once(path, done=20).concurrency == 9
+
+
+def test_large_replies_know_of_each_commit_while_it_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    real, seen = Journal.commit, list[bool]()
+
+    def commit(*arguments: Any) -> None:
+        seen.append(WITHIN_BUDGETS.awaits_a_commit)
+        real(*arguments)
+
+    monkeypatch.setattr(Journal, "commit", commit)
+    a_job(3).run(tmp_path / "a.run")
+    assert True in seen
+    assert not WITHIN_BUDGETS.awaits_a_commit

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from headrace import Model, QuestionFreeText, Results, Survey
-from headrace.errors import Interrupted
+from headrace.errors import HeadraceError, Interrupted
 from headrace.interviews import delivery
 from headrace.interviews.standalone import StandaloneRun
+from headrace.interviews.steering.client import state_of
 from headrace.interviews.stopping import RunStop
+from tests.trouble.children import until
 
 PROGRAM = """
 import atexit, sys
@@ -33,22 +35,31 @@ atexit.register(print, "closed down", flush=True)
 RUN = "job.run('a.run', concurrency=10)"
 
 
-def interrupted(directory: Path, program: str, *, times: int = 1, latency_s: float = 2) -> tuple[int, list[str], str]:
-    """Exit status, standard error by lines, and standard output of a program that gets Ctrl-C while calls are out."""
+def interrupted(
+    directory: Path, program: str, *, times: int = 1, latency_s: float = 2, once: Callable[[], bool] | None = None
+) -> tuple[int, list[str], str]:
+    """Exit status, standard error by lines, and standard output of a program that gets Ctrl-C while calls are out, or
+    `once` something else is so."""
     command = [sys.executable, "-W", "error", "-c", PROGRAM.replace("LATENCY", str(latency_s)) + program]
     process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _wait_for((directory / "a.run.sock").exists)
-    for _ in range(times):
-        time.sleep(0.5)
-        os.kill(process.pid, signal.SIGINT)
+    assert process.stderr is not None
+    is_time = once or (lambda: _has_calls_out(directory / "a.run"))
+    until(lambda: is_time() or process.poll() is not None, "the moment for Ctrl-C", every_s=0.02)
+    process.send_signal(signal.SIGINT)
+    heard: list[str] = []
+    for _ in range(times - 1):
+        heard.append(process.stderr.readline().rstrip("\n"))  # two signals that come together may arrive as one
+        process.send_signal(signal.SIGINT)
     printed, told = process.communicate(timeout=60)
-    return process.returncode, told.splitlines(), printed
+    return process.returncode, [*heard, *told.splitlines()], printed
 
 
-def _wait_for(is_so) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.02)
+def _has_calls_out(path: Path) -> bool:
+    try:
+        state = state_of(path)
+    except HeadraceError:
+        return False  # there is no file yet
+    return state is not None and bool(state.progress.in_flight)
 
 
 def test_a_program_says_at_once_that_it_stops_and_ends_with_one_line(tmp_path: Path):
@@ -136,9 +147,10 @@ def test_a_task_that_the_program_cancels_itself_says_nothing(tmp_path: Path):
 def test_ctrl_c_after_a_run_is_asyncios_own(tmp_path: Path):
     body = """
     await job.run_async('b.run', concurrency=10, limit=10)
-    open('a.run.sock', 'w').close()
+    open('ended', 'w').close()
     await asyncio.sleep(30)"""
-    _, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01)
+    has_ended = (tmp_path / "ended").exists
+    _, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01, once=has_ended)
     assert told[0].startswith("Traceback")
     assert told[-1] == "KeyboardInterrupt"
 
@@ -147,11 +159,13 @@ def test_between_two_results_of_a_stream_ctrl_c_is_asyncios_own(tmp_path: Path):
     body = """
     for result in job.stream('a.run', concurrency=10):
         try:
+            open('first', 'w').close()
             await asyncio.sleep(30)
         except asyncio.CancelledError:
             print('cancelled')
             raise"""
-    _, _, printed = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01)
+    has_first = (tmp_path / "first").exists
+    _, _, printed = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01, once=has_first)
     assert "cancelled" in printed
 
 
@@ -270,3 +284,56 @@ async def test_a_stop_that_never_gets_its_turn_leaves_no_coroutine_behind():
         task.cancel()
     await asyncio.sleep(0)
     gc.collect()  # warns of coroutines that were never awaited, and warnings are errors
+
+
+def test_ctrl_c_between_two_waits_of_a_blocking_run_under_asyncio_stops_it(tmp_path: Path, monkeypatch, capsys):
+    """There it is asyncio's own, which cancels a task that does not go on before the run has ended."""
+    real, presses = StandaloneRun.progress, []
+
+    def pressed(run):
+        if not presses:
+            presses.append(1)
+            signal.raise_signal(signal.SIGINT)
+        return real(run)
+
+    monkeypatch.setattr(StandaloneRun, "progress", pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+
+    async def main() -> None:
+        job.run(tmp_path / "a.run", n=50, concurrency=5)
+
+    with pytest.raises(Interrupted):
+        asyncio.run(main())
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("stopping")
+    with job.run(tmp_path / "a.run", n=50) as results:
+        assert (len(results), results.stats().reused < 50) == (50, True)
+
+
+@pytest.mark.parametrize("moment", [(delivery, "say_stopping"), (StandaloneRun, "stop")], ids=lambda moment: moment[1])
+def test_a_second_ctrl_c_under_asyncio_is_one_at_any_moment_of_the_stop(moment, tmp_path: Path, monkeypatch, capsys):
+    """asyncio raises it wherever the program is."""
+    owner, name = moment
+    real, presses = getattr(owner, name), []
+
+    def pressed(*arguments, **options):
+        real(*arguments, **options)
+        if not presses:
+            presses.append(name)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(owner, name, pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+
+    async def main() -> None:
+        async for result in job.astream(tmp_path / "a.run", n=50, concurrency=1):
+            if result.ordinal == 0:
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert presses == [name]
+    assert capsys.readouterr().err.splitlines()[-1] == "stopping now"
+    assert not (tmp_path / "a.run.lock").exists()
+    with job.run(tmp_path / "a.run", n=50) as results:
+        assert len(results) == 50

@@ -1,6 +1,7 @@
+import asyncio
 import dataclasses
 import threading
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -293,11 +294,24 @@ async def test_an_astream_may_be_left_early(path: Path):
 
 
 def test_interviews_overlap_within_the_window_and_questions_within_an_interview(path: Path):
-    apart = Survey([QuestionFreeText(question_name=f"q{n}", question_text="Well?") for n in range(10)])
-    job = apart.by(AgentList(Agent({"n": n}) for n in range(20)), Model("test", latency_s=0.05, canned_response="x"))
-    started = time.monotonic()
-    job.run(path, concurrency=20)
-    assert time.monotonic() - started < 20 * 10 * 0.05 / 4
+    interviews, questions = 4, 3
+    in_flight, overlap = 0, asyncio.Event()
+
+    async def answer(_: Request) -> str:
+        nonlocal in_flight
+        in_flight += 1
+        if in_flight > max(interviews, questions):  # several of one interview, and of several interviews
+            overlap.set()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(overlap.wait(), 10)
+        in_flight -= 1
+        return "x"
+
+    names = [f"q{n}" for n in range(questions)]
+    apart = Survey([QuestionFreeText(question_name=name, question_text="Well?") for name in names])
+    people = AgentList(Agent({"n": n}) for n in range(interviews))
+    apart.by(people, Model.from_function(answer)).run(path, concurrency=interviews)
+    assert overlap.is_set()
 
 
 def test_dependent_questions_wait_for_each_other(path: Path):

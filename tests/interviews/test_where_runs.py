@@ -90,7 +90,7 @@ def test_a_killed_run_goes_on_and_leaves_out_the_same(tmp_path):
     path = tmp_path / "a.run"
     program = f"""
 from tests.interviews.test_where_runs import _job
-_job(latency_s=0.05).run({str(path)!r}, concurrency=2)
+_job(latency_s=0.5).run({str(path)!r}, concurrency=2)
 """
     running = subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2])
     for _ in range(600):
@@ -99,7 +99,7 @@ _job(latency_s=0.05).run({str(path)!r}, concurrency=2)
         time.sleep(0.05)
     running.send_signal(signal.SIGKILL)
     running.wait()
-    results = _job(latency_s=0.05).run(path)
+    results = _job(latency_s=0.5).run(path)
     assert 0 < results.stats().reused < 30
     assert _asked(path) == _wanted()
 

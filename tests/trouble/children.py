@@ -95,6 +95,14 @@ class Child:
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 
+    def wait_until_stopping(self) -> None:
+        """Wait for its answer to Ctrl-C: two signals that come together may arrive as one."""
+        until(lambda: self._says_stopping or not self.is_alive, f"an answer to Ctrl-C of {self._process.args}")
+
+    @property
+    def _says_stopping(self) -> bool:
+        return b"stopping" in os.pread(self._err.fileno(), 1 << 20, 0)
+
     def kill(self) -> None:
         """SIGKILL: it gets no chance to put anything in order."""
         self._process.kill()

@@ -16,7 +16,7 @@ ASKED = re.compile(r"Number (\d+), times (\d+)\.")
 
 
 class NumberServer:
-    """`answered` counts replies that were sent whole, by number and factor. `latency_s` may change at any time."""
+    """`answered` counts replies that were sent, by number and factor. `latency_s` may change at any time."""
 
     def __init__(self, latency_s: float) -> None:
         self.latency_s = latency_s
@@ -36,8 +36,8 @@ class NumberServer:
                 self.send_header("Content-Length", str(len(reply)))
                 self.send_header("Content-Type", "application/json")
                 self.end_headers()
+                owner.note(number, factor)  # before the program can have it, and be seen to have it
                 self.wfile.write(reply)
-                owner.note(number, factor)
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

@@ -27,7 +27,7 @@ def can_be_read(path: Path) -> bool:
 def test_a_reader_in_another_process_sees_a_growing_number_of_whole_results(tmp_path: Path) -> None:
     path, agents = tmp_path / "town.run", 40
     counts: list[int] = []
-    with Child("run_town", path, agents, 0.01, 20) as child:
+    with Child("run_town", path, agents, 0.01, 6) as child:
         child.wait_until_told()
         until(lambda: can_be_read(path) or not child.is_alive, "the file")
         while child.is_alive:

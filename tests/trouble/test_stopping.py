@@ -1,5 +1,4 @@
 import os
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected, t
 
 pytestmark = pytest.mark.usefixtures("forks")
 
-AGENTS, WINDOW = 20, 10
+AGENTS, FEW = 20, 2  # so few at a time that the run is not over when it is interrupted
 INTERVIEWS = AGENTS * len(CITIES)
 RIGHT = [expected(ordinal) for ordinal in range(INTERVIEWS)]
 
@@ -85,7 +84,7 @@ inline_and_in_workers = pytest.mark.usefixtures("workers")
 @inline_and_in_workers
 def test_the_first_ctrl_c_lets_what_runs_end_and_the_run_goes_on_later(tmp_path: Path) -> None:
     path, log = tmp_path / "town.run", tmp_path / "calls"
-    with Child("run_town", path, AGENTS, 0.02, WINDOW, CALL_LOG=str(log)) as child:
+    with Child("run_town", path, AGENTS, 0.02, FEW, CALL_LOG=str(log)) as child:
         wait_for_results(path, child)
         child.interrupt()
         told = child.ended()[-1]
@@ -102,7 +101,7 @@ def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Pat
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:
         wait_for_results(path, child, pending=True)
         child.interrupt()
-        time.sleep(0.3)  # two signals that come together may arrive as one
+        child.wait_until_stopping()
         child.interrupt()
         told = child.ended()[-1]
     assert told["error"] == "Interrupted"
@@ -115,11 +114,11 @@ def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Pat
 
 @inline_and_in_workers
 def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_path: Path) -> None:
-    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.15
+    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.4  # four calls in turn, or more
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:
         wait_for_results(path, child, pending=True)
         child.interrupt()
-        time.sleep(0.1)
+        child.wait_until_stopping()
         child.interrupt()
         assert child.ended()[-1]["error"] == "Interrupted"
     assert not path.with_name(path.name + ".lock").exists()
@@ -132,13 +131,18 @@ def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_pa
 
 
 def test_ctrl_c_while_the_file_is_made_stops_and_the_run_starts_later(tmp_path: Path) -> None:
-    path, rows = tmp_path / "rows.run", tmp_path / "rows.csv"
+    rows = tmp_path / "rows.csv"
     rows.write_text("number\n" + "".join(f"{number}\n" for number in range(100_000)))
-    with Child("run_rows", path, rows, 50) as child:
-        child.wait_until_told()
-        until(path.with_name(path.name + ".lock").exists, "the run to open its file", every_s=0.0)
-        child.interrupt()
-        told = child.ended()[-1]
+    for attempt in range(5):  # on a busy machine a run of half a second may be over before it is interrupted
+        path = tmp_path / f"{attempt}.run"
+        with Child("run_rows", path, rows, 50) as child:
+            child.wait_until_told()
+            lock = path.with_name(path.name + ".lock")
+            until(lambda: lock.exists() or not child.is_alive, "the run to open its file", every_s=0.0)  # noqa: B023
+            child.interrupt()
+            told = child.ended()[-1]
+        if told["error"] is not None:
+            break
     assert told["error"] == "Interrupted"
     assert run_child("run_rows", path, rows, 50)[-1]["error"] is None
     with Results.open(path) as results:

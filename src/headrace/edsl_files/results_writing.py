@@ -20,8 +20,8 @@ from typing import IO, Any, cast
 from headrace.edsl_files.carried_over import CarriedOver
 from headrace.edsl_files.survey_writing import marks, question_kind, survey_as_edsl
 from headrace.errors import OptionError
+from headrace.plain_files.replacing import replacing
 from headrace.plan.product import Plan
-from headrace.replacing import replacing
 from headrace.results.reading.file_view import SharedFile
 from headrace.results.result import Result
 from headrace.store.run_file.stored_job.stored_boxes import read_plan

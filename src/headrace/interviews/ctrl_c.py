@@ -38,6 +38,7 @@ class AsyncioKey:
 
     def __init__(self) -> None:
         self._runner = _runner_of(signal.getsignal(signal.SIGINT))
+        self._is_heard = self.is_pressed  # what came before is not for this run
 
     @property
     def is_pressed(self) -> bool:
@@ -49,21 +50,33 @@ class AsyncioKey:
         """Whether only polling shows it: the thread that waits is not the one that gets signals."""
         return self._runner is not None and threading.current_thread() is not threading.main_thread()
 
+    @contextmanager
+    def received(self) -> Generator[None]:
+        """While this thread waits for a run, a Ctrl-C is a KeyboardInterrupt here also under `asyncio.run`, whose
+        handler cancels the main task, which the blocked event loop cannot deliver. Any other handler of the program
+        stays.
+        """
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or _runner_of(before) is None:
+            yield
+            return
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self._raise_if_missed()
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
-@contextmanager
-def receiving_ctrl_c() -> Generator[None]:
-    """While this thread waits for a run, a Ctrl-C is a KeyboardInterrupt here also under `asyncio.run`, whose handler
-    cancels the main task, which the blocked event loop cannot deliver. Any other handler of the program stays.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or _runner_of(before) is None:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def _raise_if_missed(self) -> None:
+        """A Ctrl-C between two waits went to asyncio. It is for this run, unless the task has been told of it since."""
+        if self.is_pressed and not self._is_heard and _is_cancelled_soon():
+            self._is_heard = True
+            raise KeyboardInterrupt
+
+
+def _is_cancelled_soon() -> bool:
+    """Whether the task that runs here is to be cancelled when it next awaits something."""
+    return getattr(asyncio.current_task(), "_must_cancel", False)
 
 
 def _runner_of(handler: object) -> asyncio.Runner | None:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.errors import Interrupted
-from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, receiving_ctrl_c, say_stopping, say_stopping_now
+from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping, say_stopping_now
 from headrace.interviews.open_chunks import CommittedRow
 from headrace.interviews.standalone import OpenedRun, StandaloneRun
 from headrace.limits import RunOptions
@@ -89,14 +89,14 @@ class Delivery:
             self._run.stop()
             self._stops += 1
         while wanted_stops and self._run.is_running:
-            with receiving_ctrl_c():
+            with self._key.received():
                 wait([self._run.ended], _WAKE_EVERY_S)
         self._run.join()
         _close(self._display, self._run)
 
     def start(self) -> OpenedRun:
         self._run.start()
-        with receiving_ctrl_c():
+        with self._key.received():
             while wait([self._run.opened], _WAKE_EVERY_S).not_done:
                 pass
         opened = self._run.opened.result()
@@ -113,7 +113,7 @@ class Delivery:
                 self._run.delivered(len(batch))
 
     def finish(self) -> None:
-        with receiving_ctrl_c():
+        with self._key.received():
             while wait([self._run.ended], self._look_every_s).not_done:
                 self._look()
         self._run.ended.result()
@@ -128,7 +128,7 @@ class Delivery:
         self._run.check_is_here()
         while True:
             self._look()
-            with receiving_ctrl_c(), suppress(Empty):
+            with self._key.received(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
     def _look(self) -> None:
@@ -167,9 +167,14 @@ class AsyncDelivery:
     ) -> None:
         is_ctrl_c = kind is asyncio.CancelledError and self._key.is_pressed
         if kind is not None:
-            if is_ctrl_c and self._run.is_running:
-                say_stopping(_in_flight(self._run))
-            self._run.stop()
+            try:
+                if is_ctrl_c and self._run.is_running:
+                    say_stopping(_in_flight(self._run))
+                self._run.stop()
+            except KeyboardInterrupt:  # the second one: asyncio raises it wherever the program is
+                say_stopping_now()
+                self._run.stop()
+                self._run.stop()
             await self._wait_for_end(is_ctrl_c=is_ctrl_c)
         self._run.join()
         if self._looking is not None:
@@ -190,7 +195,7 @@ class AsyncDelivery:
         while not ended.done():
             try:
                 await asyncio.wait([ended])
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, KeyboardInterrupt):
                 if is_ctrl_c:
                     say_stopping_now()
                 self._run.stop()

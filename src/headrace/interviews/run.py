@@ -41,6 +41,7 @@ from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
 from headrace.memory.measure.os_limits import expect_blocks_of
 from headrace.memory.measure.process import own_resident_bytes
+from headrace.models.http_client.reply_room import WITHIN_BUDGETS
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
@@ -267,7 +268,8 @@ class SurveyRun:
             if row_batches or answers or spent:
                 lost = [event.usage for event in spent]
                 aggregate = self._aggregating(rows) if self._totals is not None and rows else None
-                await self._writer.call(self._file.journal.commit, row_batches, answers, lost, aggregate)
+                with WITHIN_BUDGETS.committing():
+                    await self._writer.call(self._file.journal.commit, row_batches, answers, lost, aggregate)
             if spent:
                 self._note_lost(spent)
             self._executor.ack(batch.upto)

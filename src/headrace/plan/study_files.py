@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from headrace.errors import InvalidInput, ListError, OptionError, SurveyError, nearest
+from headrace.plain_files.replacing import replacing
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.survey_file import SURVEY_PARTS, as_mapping, read_data, survey_in
-from headrace.replacing import replacing
 from headrace.survey.model import FromFile, Model
 from headrace.survey.model_text import model_from_text
 from headrace.survey.survey import Survey

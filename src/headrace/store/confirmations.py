@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from headrace.side_files import open_side_file
+from headrace.plain_files.side_files import open_side_file
 from headrace.store.home import home
 from headrace.store.private import make_directory, open_file
 

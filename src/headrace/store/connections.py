@@ -28,7 +28,7 @@ import apsw
 from headrace.display import cell_text
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
 from headrace.memory.reclaiming import dropped_often
-from headrace.side_files import open_side_file
+from headrace.plain_files.side_files import open_side_file
 from headrace.store.disk_errors import (
     cannot_roll_back_here,
     needs_recovery,

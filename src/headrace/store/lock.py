@@ -18,7 +18,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from headrace.errors import HeadraceError, RunFileBusy, RunFileError, Spelled, StorageFull
-from headrace.side_files import open_side_file
+from headrace.plain_files.side_files import open_side_file
 from headrace.store.private import open_file
 
 try:

@@ -1,7 +1,7 @@
 """Files and directories with people's data are for their owner alone: modes 0600 and 0700, and no link is followed.
 
 Covers: making them. SQLite gives the files beside a database the database's own mode. Does not cover: exports
-(headrace.replacing), which follow the user's umask.
+(headrace.plain_files.replacing), which follow the user's umask.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from headrace.side_files import NO_LINK, NO_WAIT
+from headrace.plain_files.side_files import NO_LINK, NO_WAIT
 
 _FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
 

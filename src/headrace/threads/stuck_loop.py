@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from headrace.side_files import is_only_ours, open_side_file
+from headrace.plain_files.side_files import is_only_ours, open_side_file
 from headrace.threads.stack_dump import places_in, read_dump
 from headrace.threads.traceback_timer import TracebackTimer
 

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from headrace.side_files import NO_LINK
+from headrace.plain_files.side_files import NO_LINK
 from headrace.threads.stack_dump import DUMP_SIGNAL, clear_dump, dump_on_signal, frames_in, read_dump
 
 _NOTIFIES_A_THREAD = 4  # SIGEV_THREAD_ID

@@ -23,7 +23,7 @@ import msgspec
 from headrace.charts.bar_svg import bar_svg
 from headrace.display import cell_text, counted
 from headrace.errors import HeadraceError, OptionError
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.export_targets import refuse_run_file
 from headrace.results.overview import overview_columns
 from headrace.results.plots.kept_charts import kept_chart

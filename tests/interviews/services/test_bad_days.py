@@ -97,10 +97,10 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_chunks, "RetryLimits", lambda: retry)
 
 
-def a_job(server: HostileServer) -> Job:
+def a_job(server: HostileServer, read_timeout_s: float = 1.0, timeout_s: float = 2.0) -> Job:
     asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ scenario.n }}?")])
     model = Model(
-        "m", service_name="openai_compatible", base_url=server.url, read_timeout_s=0.2, timeout_s=0.4,
+        "m", service_name="openai_compatible", base_url=server.url, read_timeout_s=read_timeout_s, timeout_s=timeout_s,
         max_response_bytes=4_000_000,
     )  # fmt: skip
     return asked.by(ScenarioList.from_list("n", range(ROWS)), model)
@@ -125,7 +125,7 @@ def test_a_bad_day_ends_with_every_interview_answered_or_its_true_cause(server: 
     assert stats.peak_memory - before_bytes <= MOST_MORE_BYTES
 
     server.behave(behaving)
-    mended = a_job(server).run(tmp_path / "a.run", concurrency=100, retry_failed=True)
+    mended = a_job(server, 60.0, 120.0).run(tmp_path / "a.run", concurrency=100, retry_failed=True)
     assert (len(mended), mended.stats().failed) == (ROWS, 0)
     assert server.calls == len(failures)
     found = answers(mended)

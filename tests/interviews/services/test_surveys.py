@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -128,10 +127,10 @@ def test_a_network_that_is_away_is_waited_for(tmp_path: Path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     model = Model("m", base_url=f"http://127.0.0.1:{port}/v1", service_name="openai_compatible")
-    notices: list[str] = []
+    is_noticed = threading.Event()
 
     def come_back() -> None:
-        time.sleep(1.5)
+        is_noticed.wait(30)
         server.start()
 
     server = _Later(port)
@@ -142,11 +141,13 @@ def test_a_network_that_is_away_is_waited_for(tmp_path: Path):
     try:
         with Delivery(a_job(30, model), tmp_path / "a.run", RunOptions(), listening=False) as delivery:
             delivery.start()
-            notices += [progress.notice for progress in delivery.progress(0.1)]
+            for progress in delivery.progress(0.1):
+                if "m away since" in progress.notice:
+                    is_noticed.set()
             delivery.finish()
     finally:
         server.stop()
-    assert any("m away since" in notice for notice in notices)
+    assert is_noticed.is_set()
     stats = Results.open(tmp_path / "a.run").stats()
     assert (stats.interviews, stats.failed) == (30, 0)
 
@@ -163,7 +164,7 @@ class _Later:
         self._is_up.set()
 
     def stop(self) -> None:
-        assert self._is_up.wait(10)
+        assert self._is_up.wait(60)
         self._server.__exit__(None, None, None)
 
 

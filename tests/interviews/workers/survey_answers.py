@@ -63,6 +63,11 @@ async def reply(request: Request) -> str:
     return f"{request.user_prompt.split('?')[0]}: {request.agent['n']}"
 
 
+async def late_below_ten(request: Request) -> str:
+    await asyncio.sleep(30 if request.agent["n"] < 10 else 0.01)
+    return "x"
+
+
 def pid(request: Request) -> str:
     return str(os.getpid())
 

@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from headrace import (
@@ -327,7 +328,7 @@ async def test_at_most_ten_chunks_wait_for_a_worker_to_take_them():
         busy = chunk(1, 0, 1)
         busy.agents[0] = b'{"n": 0, "act": "hang"}'
         await executor.start(busy)
-        await asyncio.sleep(0.2)
+        assert await soon(lambda: [part.is_taken for part in executor._slots[0].parts.values()] == [True])
         for number in range(2, 12):
             await executor.start(chunk(number, number, 1))
         eleventh = asyncio.create_task(executor.start(chunk(12, 12, 1)))
@@ -523,6 +524,12 @@ def test_money_is_spent_as_by_one_process(server: HostileServer, tmp_path: Path)
     assert each * 10 < spent <= each * 20.5
 
 
+def has_pending_answers(path: Path) -> bool:
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        connection.set_busy_timeout(10_000)
+        return connection.execute("SELECT count(*) FROM pending").get > 0
+
+
 def test_answers_of_a_dead_worker_that_are_journaled_are_not_asked_for_again(server: HostileServer, tmp_path: Path):
     asked = Survey(
         [
@@ -530,12 +537,17 @@ def test_answers_of_a_dead_worker_that_are_journaled_are_not_asked_for_again(ser
             QuestionFreeText(question_name="two", question_text="You said {{ one.answer }}. Second of {{ agent.n }}?"),
         ]
     )
-    killed: list[bool] = []
+    killing: list[threading.Thread] = []
+
+    def kill_once_the_first_is_journaled() -> None:
+        until(lambda: has_pending_answers(tmp_path / "a.run"), "the first answer in the file")
+        for pid in workers_of(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
 
     def kill_at_the_second(call: Any) -> str:
-        if "Second" in call.prompt and not killed:
-            killed.append(True)
-            threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGKILL) for pid in workers_of(os.getpid())]).start()
+        if "Second" in call.prompt and not killing:
+            killing.append(threading.Thread(target=kill_once_the_first_is_journaled))
+            killing[0].start()
             return "hang"
         return "ok"
 
@@ -544,6 +556,7 @@ def test_answers_of_a_dead_worker_that_are_journaled_are_not_asked_for_again(ser
     stats = job.run(tmp_path / "a.run", workers=1, cache=False).stats()
     assert (stats.interviews, stats.failed, stats.calls) == (1, 0, 3), why_failed(tmp_path / "a.run")
     assert [("Second" in call.prompt) for call in server.script.kept] == [False, True, True]
+    killing[0].join()
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5, "2", True, 10**6])

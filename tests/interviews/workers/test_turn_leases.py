@@ -26,6 +26,7 @@ from headrace.models.endpoint.call_results import Ok
 from headrace.models.limiter import CallNotMade, Limiter
 from headrace.models.provider import RateHint, Reply, Request
 from headrace.priority import Priority
+from tests.workers.trees import soon
 
 pytestmark = pytest.mark.anyio
 
@@ -248,8 +249,9 @@ async def test_rates_that_a_reply_tells_end_what_was_lent():
     worker = Worker(limiter)
     work = asyncio.ensure_future(worker.ask_all(service, 200))
     await asyncio.sleep(0.2)
+    told_s = asyncio.get_running_loop().time()
     service.rates = RateHint(requests_per_minute=60_000.0)
-    await asyncio.sleep(0.1)
+    assert await soon(lambda: worker.limiter._recalled_s >= told_s)
     followed = worker.sent(CallFollowed)
     await work
     assert worker.sent(CallFollowed) == followed

@@ -123,6 +123,18 @@ async def test_a_reply_that_no_budget_has_room_for_is_read_after_a_moment():
     await asyncio.wait_for(room.wait_for(4 * MB), 10)
 
 
+async def test_a_reply_that_no_budget_has_room_for_waits_for_a_commit_however_long_that_takes():
+    """A slow disk made it look as if nobody could give memory back, and a megabyte more came every 0.1 s."""
+    memory = Memory(90 * MB)
+    room = BudgetRoom(lambda: memory() or 0)
+    room.bound("small", 80 * MB)
+    with room.committing():
+        waiting = asyncio.create_task(room.wait_for(4 * MB))
+        await looks(memory, 3 * room.quiet_looks)
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 10)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")
 def test_what_is_free_is_read_from_the_limit_of_this_process():
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

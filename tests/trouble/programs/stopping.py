@@ -18,6 +18,7 @@ from tests.trouble.programs.town import town_job
 
 WINDOW, ENOUGH = 10, 17  # not a multiple: it ends in the middle of a batch
 OPTIONS: dict[str, Any] = {"concurrency": WINDOW, "workers": int(os.environ.get("WORKERS", "0"))}
+SLOWLY = {**OPTIONS, "concurrency": 2}  # a run that is not over when its first results have been seen in its file
 
 
 class Enough(Exception):
@@ -103,7 +104,7 @@ def run_out_of_time(job: Job, path: Path) -> None:
     async def main() -> None:
         async with asyncio.timeout(None) as time_left, asyncio.TaskGroup() as group:
             group.create_task(_end_once_there_are_results(path, time_left))
-            await job.run_async(path, **OPTIONS)
+            await job.run_async(path, **SLOWLY)
 
     asyncio.run(main())
 
@@ -116,7 +117,7 @@ async def _end_once_there_are_results(path: Path, time_left: asyncio.Timeout) ->
 
 def _cancel(job: Job, path: Path, on_result: Callable[[Result], None] | None) -> None:
     async def main() -> None:
-        task = asyncio.ensure_future(job.run_async(path, **OPTIONS, on_result=on_result))
+        task = asyncio.ensure_future(job.run_async(path, **SLOWLY, on_result=on_result))
         while not _has_results(path):
             await asyncio.sleep(0.01)
         task.cancel()

@@ -4,7 +4,8 @@ Replies that were asked for together arrive together, and each exists several ti
 and sent on. In a worker that is death, and all of them are paid again; in a survey's own process it passes the budget.
 So a body that has come whole stays in its file until the memory for it is there: as much as it will take, or nearly all
 that there ever was. Once no other reply has been read for a moment nobody is left who could give memory back, and it is
-read anyway. Replies are read in the order in which they came, and only the first in line looks at the memory.
+read anyway; not while a commit is under way, which gives its rows' memory back however long the disk takes. Replies are
+read in the order in which they came, and only the first in line looks at the memory.
 
 There are two rooms: what the hard limit of a worker leaves (`ReplyRoom`), and what the budgets of the surveys in this
 process leave (`BudgetRoom`). While replies are held back, an interview that waits for one holds next to nothing, and
@@ -18,7 +19,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 from headrace.memory.measure.process import own_data_bytes, own_resident_bytes
@@ -147,6 +149,7 @@ class BudgetRoom(ReplyRoom):
     def forget(self) -> None:
         """Begin anew: in a fork no survey goes on, and no thread is left that would release the lock."""
         self._bounds: dict[object, int] = {}  # by who runs within them
+        self._commits = 0  # under way
         self._one_at_a_time = threading.Lock()  # surveys run on threads of their own
 
     def bound(self, owner: object, most_resident_bytes: int) -> None:
@@ -156,8 +159,27 @@ class BudgetRoom(ReplyRoom):
     def unbound(self, owner: object) -> None:
         self._bounds.pop(owner, None)
 
+    @contextmanager
+    def committing(self) -> Generator[None]:
+        """While rows are being written their memory is about to come back: no reply is read for want of others."""
+        self._count_commits(1)
+        try:
+            yield
+        finally:
+            self._count_commits(-1)
+
+    @property
+    def awaits_a_commit(self) -> bool:
+        return self._commits > 0
+
+    def _count_commits(self, more: int) -> None:
+        with self._one_at_a_time:
+            self._commits += more
+
     def _lets_through(self, needed_bytes: int) -> bool:
         with self._one_at_a_time:
+            if self.awaits_a_commit:
+                self._quiet_looks = 0
             return super()._lets_through(needed_bytes)
 
     def _left(self) -> int | None:

@@ -10,6 +10,6 @@ text_export      CSV and JSON lines
 markup           Markdown and HTML
 workbook, sqlite_export  an Excel workbook; an SQLite file
 listing          plain Python lists, and lists of agents and scenarios
-export_targets   where an export may be written; headrace.replacing writes it whole under another name, then renames it
+export_targets   where an export may be written; plain_files.replacing writes it whole
 export_progress  a progress line for an export that takes long, at a terminal
 """

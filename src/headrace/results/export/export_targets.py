@@ -1,4 +1,4 @@
-"""Where an export may be written: not over a run file. Does not cover: writing it (headrace.replacing)."""
+"""Where an export may be written: not over a run file. Does not cover: writing it (headrace.plain_files.replacing)."""
 
 from __future__ import annotations
 

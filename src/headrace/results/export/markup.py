@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from headrace.errors import InvalidInput
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.json_values import to_json
 from headrace.results.export.text_export import at_terminal
 

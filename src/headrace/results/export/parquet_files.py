@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.arrow_batches import (
     arrow_schema,
     column_shapes,

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from headrace.plain_files.side_files import open_side_file
 from headrace.results.export.column_shapes import DictOf, Leaf, ListOf, Shape
-from headrace.side_files import open_side_file
 from headrace.store.private import make_file, sync
 
 MANIFEST = "manifest.json"

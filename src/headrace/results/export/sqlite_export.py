@@ -19,7 +19,7 @@ import apsw
 
 from headrace.errors import InvalidInput, OptionError
 from headrace.expressions import ColumnKind
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.json_values import to_json
 from headrace.store.connections import connect
 from headrace.store.quoting import quote_name

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TextIO
 import msgspec
 
 from headrace.display import visible
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.column_source import Batch
 from headrace.results.export.json_values import to_json
 from headrace.survey.files.file_store import path_of

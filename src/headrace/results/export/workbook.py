@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from headrace.display import counted
 from headrace.errors import HeadraceWarning, InvalidInput, MissingExtra
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.json_values import to_json
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]

@@ -15,7 +15,7 @@ from headrace.charts.memory_svg import memory_svg
 from headrace.charts.memory_text import memory_text
 from headrace.display import counted
 from headrace.errors import OptionError
-from headrace.replacing import replacing
+from headrace.plain_files.replacing import replacing
 from headrace.results.export.export_targets import refuse_run_file
 
 
