@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.agents.engine.engine_options import (
     EngineOptions,
@@ -31,15 +31,16 @@ from headrace.agents.kept_values import encode_arguments
 from headrace.agents.task import TaskKind, kind_of
 from headrace.agents.workers.engine_workers import Isolation
 from headrace.errors import OptionError, nearest
-from headrace.interviews.api import run_options
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.limits import USUAL_BREAKER, BreakerLimits, MemoryLimits
-from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.ray_option import Ray
-from headrace.results.results import Results, results_of_run
 from headrace.survey.model import Model
 from headrace.workers.functions import refer_to
+
+if TYPE_CHECKING:
+    from headrace.plan.job import Job
+    from headrace.results.results import Results
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LONGEST_NAME = 120
@@ -156,6 +157,10 @@ class Engine:
         Cancelling this stops the survey, unless others wait for it or `resume_surveys` began it: what is in flight
         ends in the background, and everything is kept.
         """
+        # Surveys take as long to load as all else here, and workers, which import Engine, run none.
+        from headrace.interviews.api import run_options
+        from headrace.results.results import results_of_run
+
         checked_job(job)
         options, level = run_options(settings), checked_priority(priority)
         if options.memory is not None:

@@ -15,11 +15,9 @@ from msgspec import structs
 
 from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
 from headrace.errors import OptionError
-from headrace.interviews.session import check_telemetry
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits, whole_number
 from headrace.memory.budget import memory_limits
 from headrace.memory.measure.own_tree import tree_bytes
-from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.ray_option import Ray
 from headrace.units import format_bytes, parse_budget, parse_bytes
@@ -130,6 +128,8 @@ def checked_name(given: Any) -> str | None:
 
 
 def checked_job(given: Any) -> None:
+    from headrace.plan.job import Job
+
     if not isinstance(given, Job):
         raise OptionError(
             f"What is run here is a survey's job, not {given!r:.50}.",
@@ -242,6 +242,8 @@ def _checked_flag(name: str, given: Any) -> bool:
 
 def _checked_telemetry(given: Any) -> bool:
     if _checked_flag("telemetry", given):
+        from headrace.interviews.session import check_telemetry
+
         check_telemetry()
     return given
 

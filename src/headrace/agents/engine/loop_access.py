@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from headrace.agents.engine.engine_options import EngineOptions
-from headrace.agents.engine.loop import EngineLoop
 from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.errors import EngineClosed, HeadraceError
 from headrace.store.engine_file.engine_file import EngineFile
@@ -30,10 +29,11 @@ from headrace.threads.crossing import Crossing, LoopPromise
 from headrace.threads.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from headrace.agents.engine.loop import EngineLoop
     from headrace.agents.nodes.engine_nodes import EngineNodes
 
 Answer = TypeVar("Answer")
-_Start: TypeAlias = Callable[[EngineLoop, LoopPromise[Any]], None]
+_Start: TypeAlias = "Callable[[EngineLoop, LoopPromise[Any]], None]"
 
 _ANSWERS_WITHIN_S = 5.0
 _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
@@ -171,6 +171,8 @@ class LoopAccess:
     ) -> None:
         if nodes is not None:
             await nodes.connect()  # a cluster that is not there is told before a file is made
+        from headrace.agents.engine.loop import EngineLoop  # all of surveys too: not for workers, which import Engine
+
         file = EngineFile.open(self.path)
         with _closed_on_error(file):
             if nodes is not None:
