@@ -20,8 +20,9 @@ from benchmarks.children.killed_surveys import (
     ordinals_of,
     run_survey,
 )
-from headrace import Engine, Job, Results, task
+from headrace import Engine, Job, Results
 from headrace.store.whole_files import compact_file, verify
+from tests.store.kept_files import waiting
 
 _DAMAGED = 2  # the ordinal of the interview that is changed
 _KEPT = Path(__file__).parents[2] / "tests" / "data" / "format_1"
@@ -85,11 +86,6 @@ def unpack(place: Path) -> None:
         (place / name).write_bytes(gzip.decompress((_KEPT / f"{name}.gz").read_bytes()))
 
 
-@task(name="tests.store.format_1:waiting")  # as the engine file has it
-async def _waiting(ctx):  # an agent run
-    return f"got {await ctx.receive()}"
-
-
 def upgrade(place: Path) -> None:
     path = place / "plain.run"
     Job.open(path).run(path, limit=_STORED + 2).close()
@@ -119,7 +115,7 @@ async def _check_engine(path: Path) -> None:
         short = await engine.find("short")
         assert short is not None
         assert await short.result() == "y: 10"
-        run = await engine.submit(_waiting, key="waiting")
+        run = await engine.submit(waiting, key="waiting")
         await run.send("a letter")
         assert await asyncio.wait_for(run.result(), 30) == "got a letter"
 

@@ -337,3 +337,19 @@ def test_a_second_ctrl_c_under_asyncio_is_one_at_any_moment_of_the_stop(moment, 
     assert not (tmp_path / "a.run.lock").exists()
     with job.run(tmp_path / "a.run", n=50) as results:
         assert len(results) == 50
+
+
+def test_a_second_ctrl_c_right_behind_the_first_line_does_not_have_it_said_again(tmp_path: Path, monkeypatch, capsys):
+    real = delivery.say_stopping
+
+    def pressed(*arguments, **options):
+        real(*arguments, **options)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(delivery, "say_stopping", pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+    with pytest.raises(Interrupted):
+        job.run(tmp_path / "a.run", n=50, concurrency=5, on_result=lambda _: signal.raise_signal(signal.SIGINT))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("stopping")
+    assert second == "stopping now"

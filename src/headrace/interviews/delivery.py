@@ -51,7 +51,7 @@ class Delivery:
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
         self._key = AsyncioKey()
-        self._stops = 0
+        self._stops = self._said = 0
         self._look_every_s = (
             panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else _WAKE_EVERY_S
         )
@@ -82,10 +82,9 @@ class Delivery:
     def _end(self, wanted_stops: int, *, is_key: bool) -> None:
         """End the run with all that belongs to it. Called once more where a Ctrl-C came in between."""
         while self._stops < wanted_stops:
-            if self._stops and self._run.is_running:
-                say_stopping_now()
-            elif is_key and self._run.is_running:
-                say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
+            if self._said <= self._stops:
+                self._said += 1  # before the line: a Ctrl-C right behind it does not have it said twice
+                self._say(is_key=is_key)
             self._run.stop()
             self._stops += 1
         while wanted_stops and self._run.is_running:
@@ -93,6 +92,12 @@ class Delivery:
                 wait([self._run.ended], _WAKE_EVERY_S)
         self._run.join()
         _close(self._display, self._run)
+
+    def _say(self, *, is_key: bool) -> None:
+        if self._stops and self._run.is_running:
+            say_stopping_now()
+        elif is_key and self._run.is_running:
+            say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
 
     def start(self) -> OpenedRun:
         self._run.start()
