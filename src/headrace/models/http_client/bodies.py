@@ -25,6 +25,7 @@ _LONGEST_LINE = 1 << 20
 _BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
 _MOST_OF_AN_ERROR = 64 << 10
 _anything = msgspec.json.Decoder[Any](Any)
+_HOLD_TEXT: frozenset[type[Any]] = frozenset({str, dict, list})
 _room = ReplyRoom()
 
 
@@ -81,20 +82,19 @@ def _feed_lines(raw: bytes, lines: EventLines) -> None:
 
 
 def _gather(event: Any, texts: dict[str | tuple[str, str], list[str]]) -> None:
+    # By exact types, which is what the decoder makes, and without `match`: every reply of a service comes through here.
     left: list[tuple[str, str, Any]] = [("", "", event)]
     while left:
         outer, name, value = left.pop()
-        match value:
-            case str():
-                texts.setdefault(name, []).append(value)
-                texts.setdefault((outer, name), []).append(value)
-            case dict():
-                held = cast("dict[str, Any]", value)
-                left += [(name, inner, held[inner]) for inner in reversed(held)]
-            case list():
-                left += [(outer, name, one) for one in reversed(cast("list[Any]", value))]
-            case _:
-                pass
+        kind = cast("type[object]", type(value))
+        if kind is str:
+            texts.setdefault(name, []).append(value)
+            texts.setdefault((outer, name), []).append(value)
+        elif kind is dict:
+            held = cast("dict[str, Any]", value)
+            left += [(name, inner, each) for inner, each in reversed(held.items()) if type(each) in _HOLD_TEXT]
+        elif kind is list:
+            left += [(outer, name, each) for each in reversed(cast("list[Any]", value))]
 
 
 class EventLines:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import msgspec
 from multidict import CIMultiDict
 
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
@@ -162,7 +163,9 @@ class HttpProvider:
         try:
             answered = await self._exchange(address, body)
             if 200 <= answered.status < 300:
-                reply = _without_keys(answered.streamed or self._whole_reply(answered.body))
+                reply = answered.streamed or self._whole_reply(answered.body)
+                if not _is_in_one_piece(reply, answered.body):
+                    reply = _without_keys(reply)
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply
             problem = self._failure(address, answered, said_by(answered.body), is_enforced)
@@ -231,6 +234,11 @@ def _hide_keys(answered: Answered) -> None:
 def _is_in_pieces(body: bytes) -> bool:
     """Whether a key shows where the texts of a body are joined."""
     return bool(SENT) and any(map(SENT.is_in, joined_texts(body)))
+
+
+def _is_in_one_piece(reply: Reply, body: bytes) -> bool:
+    """Whether an answer stands in its body as it is. Then it holds no key: none is left in the body."""
+    return not reply.repaired and msgspec.json.encode(reply.text) in body
 
 
 def _without_keys(reply: Reply) -> Reply:
