@@ -247,11 +247,14 @@ def test_a_file_with_tighter_limits_and_one_that_is_new_are_run_as_they_are(
     price = {"input": 1.0, "output": 1.0}
     path = tmp_path / "a.run"
     job = a_limited_run(server, path, "UPDATE meta SET value = 4.0 WHERE key = 'budget.max_cost'")
-    job.run(path)
-    job.run(tmp_path / "new.run")
-    job.run(path, fresh=True)
     mailed = elsewhere.run(a_job(server, people=5, price=price), tmp_path / "mailed.run", limit=1, max_cost=3.0)
-    a_job(server, people=5, price=price).run(mailed)  # a limit, where the program has none
+    ran = [
+        job.run(path),
+        job.run(tmp_path / "new.run"),
+        job.run(path, fresh=True),
+        a_job(server, people=5, price=price).run(mailed),  # a limit, where the program has none
+    ]
+    assert [each.stats().interviews for each in ran] == [len(job), len(job), len(job), 5]
 
 
 def test_what_was_confirmed_at_the_question_of_resume_holds(server: HostileServer, tmp_path: Path):

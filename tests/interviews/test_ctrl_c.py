@@ -280,9 +280,11 @@ async def test_a_stop_that_never_gets_its_turn_leaves_no_coroutine_behind():
     nothing: Any = SimpleNamespace(stop=lambda: None)
     before = asyncio.all_tasks()
     RunStop(nothing, nothing, nothing, asyncio.Event()).request()
-    for task in asyncio.all_tasks() - before:  # as the run's loop does when it ends
-        task.cancel()
+    (stopping,) = asyncio.all_tasks() - before
+    stopping.cancel()  # as the run's loop does when it ends
     await asyncio.sleep(0)
+    assert stopping.cancelled()
+    del stopping
     gc.collect()  # warns of coroutines that were never awaited, and warnings are errors
 
 

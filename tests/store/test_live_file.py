@@ -484,6 +484,28 @@ def test_a_writer_waits_for_whoever_only_looks_who_writes(tmp_path: Path) -> Non
     leaving.join()
 
 
+def test_a_process_that_got_no_time_tries_again_before_it_gives_a_lock_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.run"
+    other = os.open(tmp_path / "a.run.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    real, sleeps = time.sleep, list[float]()
+
+    def sleep(seconds: float) -> None:
+        sleeps.append(seconds)
+        if len(sleeps) == 1:
+            real(1.5)  # longer than a writer is waited for
+        elif len(sleeps) == 2:
+            os.close(other)
+
+    monkeypatch.setattr("headrace.store.lock.time.sleep", sleep)
+    lock = WriterLock(path)
+    assert writer_of(path) == str(os.getpid())
+    lock.release()
+    assert len(sleeps) == 2
+
+
 def test_two_writers_that_wait_for_the_same_lock_both_get_it(tmp_path: Path) -> None:
     path, seen = tmp_path / "a.run", list[int]()
 
