@@ -16,11 +16,15 @@ ASKED = re.compile(r"Number (\d+), times (\d+)\.")
 
 
 class NumberServer:
-    """`answered` counts replies that were sent, by number and factor. `latency_s` may change at any time."""
+    """`answered` counts replies that were sent, by number and factor. `latency_s` may change at any time.
+
+    `connections` are open now, or closed by their client while a request of theirs is still being answered.
+    """
 
     def __init__(self, latency_s: float) -> None:
         self.latency_s = latency_s
         self.answered: Counter[tuple[int, int]] = Counter()
+        self.connections = 0
         self._noting = threading.Lock()
         owner = self
 
@@ -46,6 +50,14 @@ class NumberServer:
             daemon_threads = True
             request_queue_size = 200
 
+            def process_request(self, request: Any, client_address: Any) -> None:
+                owner.count_connections(1)
+                super().process_request(request, client_address)
+
+            def shutdown_request(self, request: Any) -> None:
+                super().shutdown_request(request)
+                owner.count_connections(-1)
+
             def handle_error(self, request: Any, client_address: Any) -> None:
                 pass  # whoever asked was killed
 
@@ -65,6 +77,10 @@ class NumberServer:
     def note(self, number: int, factor: int) -> None:
         with self._noting:
             self.answered[number, factor] += 1
+
+    def count_connections(self, more: int) -> None:
+        with self._noting:
+            self.connections += more
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -81,7 +81,7 @@ async def test_an_engine_whose_file_and_survey_are_taken_away_says_so_and_logs_n
     engine, surveyed = tmp_path / "a.run", tmp_path / "t.run"
 
     async def both():
-        async with Engine(engine, isolation="inline", memory="+200MB") as opened, asyncio.timeout(30):
+        async with Engine(engine, isolation="inline", memory="+200MB") as opened, asyncio.timeout(60):
             survey = asyncio.create_task(opened.run(job_of(5000, latency_s=0.05), surveyed, concurrency=5))
             while not surveyed.exists() or not len(Results.open(surveyed)):
                 await asyncio.sleep(0.01)

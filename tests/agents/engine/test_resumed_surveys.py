@@ -70,6 +70,7 @@ async def test_a_survey_of_a_killed_engine_goes_on_when_asked_and_repeats_only_w
                 assert time.monotonic() < give_up_at
                 time.sleep(0.02)
             child.send_signal(signal.SIGKILL)
+        await until(lambda: server.connections == 0)  # it answers what the killed process had sent, too
         server.latency_s = 0.01
         async with Engine(engine_path, isolation="inline") as engine:
             (before,) = engine.status().surveys
@@ -145,6 +146,7 @@ async def test_nobody_is_contacted_whom_this_user_has_not_confirmed(tmp_path, mo
             await until(lambda: done_in(path) > 5)
         with contextlib.suppress(EngineClosed):
             await survey
+        await until(lambda: server.connections == 0)
         asked = server.calls
         monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "another user's"))
         async with Engine(tmp_path / "a.run", isolation="inline") as engine:
