@@ -26,7 +26,10 @@ _LEAST_HIDDEN = 6
 _MOST_KEYS = 256  # ten days of a key that is renewed every hour; each takes a microsecond of every reply
 _COMMON = bytes(sorted({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"}))
 _LEAST_RARE = 4
+_SCATTERED = 24  # letters of a form that are looked for one by one: hardly a body has as many in their order
 _OF_ENCODINGS = frozenset("+/=")
+# At the end of a JSON string: the beginning of an escape that may go on in the next one.
+_CUT_ESCAPE = re.compile(rb'(?:%[0-9a-fA-F]*+|&[#0-9A-Za-z;]*+|\\\\[u0-9a-fA-F]*+)"')
 _NAMED = {
     "<": "lt", ">": "gt", '"': "quot", "'": "apos", "/": "sol", "+": "plus", "=": "equals", "_": "lowbar",
     ".": "period", ":": "colon", "&": "amp",
@@ -92,8 +95,20 @@ class SentKeys:
         cleaned = self.clean_body(text.encode("utf-8", "surrogatepass"), is_answer=is_answer)
         return cleaned.decode("utf-8", "surrogatepass")
 
-    def is_in(self, text: str) -> bool:
-        return self.clean_text(text, is_answer=True) != text
+    def is_in(self, text: bytes) -> bool:
+        return self.clean_body(text, is_answer=True) is not text
+
+    def may_be_in_pieces(self, body: bytes) -> bool:
+        """False where no key can show however texts of this body are joined: its letters do not even come one after the
+        other.
+        """
+        secrets = [key for key in list(self._keys.values()) if key.is_secret]
+        if not secrets:
+            return False
+        if self._has_escapes(body) or _has_cut_escapes(body):
+            return True
+        rare = body.translate(None, _COMMON)
+        return any(key.may_be_scattered_in(body, rare) for key in secrets)
 
 
 class _SentKey:
@@ -108,6 +123,7 @@ class _SentKey:
         rare = {needle: needle.translate(None, _COMMON) for needle in needles}
         self._rare = [found for found in dict.fromkeys(rare.values()) if len(found) >= _LEAST_RARE]
         self._plain = [needle for needle in needles if len(rare[needle]) < _LEAST_RARE]
+        self._scattered = [(_scattered(rare[needle]), _scattered(needle)) for needle in needles]
 
     def may_be_in(self, body: bytes, rare: bytes) -> bool:
         """False where the body holds the key in no form, except perhaps behind escapes. `rare` are the body's capitals
@@ -118,6 +134,13 @@ class _SentKey:
                 return True
         for needle in self._plain:  # noqa: SIM110
             if needle in body:
+                return True
+        return False
+
+    def may_be_scattered_in(self, body: bytes, rare: bytes) -> bool:
+        """False where the body holds the letters of no form of the key in their order, whatever stands between them."""
+        for few, all_ in self._scattered:  # noqa: SIM110 - no generator, which takes twice as long
+            if few.match(rare) is not None and all_.match(body) is not None:
                 return True
         return False
 
@@ -196,6 +219,16 @@ def _escapes_of(letters: frozenset[str]) -> list[tuple[bytes, re.Pattern[bytes]]
         (b"&", re.compile(rb"&(?:(?:amp;)?#|(?:" + names + rb");)")),
         (b"\\", re.compile(rb"\\(?:u00(?:" + codes + rb")|/" + quoted + rb")")),
     ]
+
+
+def _has_cut_escapes(body: bytes) -> bool:
+    marks = b"%" in body or b"&" in body or b"\\\\" in body  # first: looking for one letter takes a tenth
+    return marks and _CUT_ESCAPE.search(body) is not None
+
+
+def _scattered(needle: bytes) -> re.Pattern[bytes]:
+    """A pattern that finds the first letters of a needle in their order. It never goes back, so it takes one look."""
+    return re.compile(b"".join(b"[^\\x%02x]*+\\x%02x" % (each, each) for each in needle[:_SCATTERED]), re.DOTALL)
 
 
 def _letter(match: re.Match[str]) -> str:

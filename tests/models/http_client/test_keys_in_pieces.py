@@ -3,20 +3,28 @@
 Streams are in tests/models/test_keys.py.
 """
 
+import codecs
 import functools
+import itertools
+import json
 import traceback
+import tracemalloc
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.errors import ModelUnusable
 from headrace.interviews import open_chunks
 from headrace.limits import BreakerLimits, EndpointLimits, RetryLimits
 from headrace.models import shared_limiters
-from headrace.models.http_client.bodies import joined_texts
+from headrace.models.http_client.key_pieces import is_in_pieces
+from headrace.models.redaction import SentKeys
 from tests.models.behaviours import http
 from tests.models.raw_server import RawCall, RawServer
 
@@ -128,13 +136,74 @@ def test_a_key_in_pieces_of_an_error_is_not_quoted(service, status, reply, tmp_p
     assert not told_in(shown + bytes_left(tmp_path))
 
 
-def test_what_cannot_be_read_in_a_stream_hides_no_pieces_behind_it():
-    events = [b'{"a": "one, "}', b"[DONE]", b'{"b": "\\ud800"}', b"{", b'{"a": "two"}']
-    raw = b"".join(b"data: " + event + b"\n\n" for event in events)
-    assert joined_texts(raw) == ["one, two"]
-    assert joined_texts(raw.replace(b"\n", b"\r")) == ["one, two"]
+def texts_of(body: bytes) -> list[bytes]:
+    """The texts that came in more than one piece, joined."""
+    texts: list[bytes] = []
+    assert not is_in_pieces(body, lambda text: bool(texts.append(text)))
+    return texts
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_what_cannot_be_read_in_a_stream_hides_no_pieces_behind_it(mark):
+    events = [b'{"a": "one, "}', b"[DONE]", b'{"b": "\\ud800"}', b"{", b'a " alone', b'{"a": "two"}']
+    raw = mark + b": it's \"\n\n" + b"".join(b"data: " + event + b"\n\n" for event in events)
+    assert b"one, two" in texts_of(raw)
+    assert b"one, two" in texts_of(raw.replace(b"\n", b"\r"))
+
+
+def test_an_event_of_several_lines_is_read_as_one():
+    raw = b'data: {"a":\ndata: "one, "}\n\ndata: {"a": "two"}\n\n'
+    assert texts_of(raw)[0] == b"one, two"
 
 
 def test_texts_that_others_stand_between_are_joined_by_what_holds_them():
-    body = b'{"said": [{"text": "one, ", "else": {"text": "-"}}, {"text": "two"}]}'
-    assert joined_texts(body) == ["one, -two", "one, two"]
+    body = b'{"said": [{"text": "one, ", "else": {"text": "-"}}, {"te\\u0078t": "t\\u0077o"}, "-"]}'
+    assert texts_of(body) == [b"one, -two", b"one, two"]
+
+
+def test_a_key_is_found_in_texts_of_any_length_and_number():
+    key, letters = b"k" * 1_000, b"x" * 100_000
+    pieces = [letters, key[:1], *[b"k"] * 998, key[999:], letters]
+    body = msgspec.json.encode([{"text": piece.decode()} for piece in pieces])
+    assert is_in_pieces(body, lambda text: key in text)
+    assert not is_in_pieces(body, lambda text: key + b"k" in text)
+    names = b",".join(b'{"%d": "x"}' % number for number in range(20_000))
+    assert is_in_pieces(b"[" + names + b',{"a": "kk"}, {"a": "kk"}]', lambda text: b"kkkk" in text)
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_a_key_in_pieces_is_never_ruled_out_by_its_letters(data):
+    key = data.draw(st.text(st.sampled_from("abcABC123/+-_%\"\\\u00e4"), min_size=16, max_size=30))
+    sent = SentKeys()
+    sent.add(key)
+    entities = "".join(f"&#{ord(letter)};" for letter in key)
+    forms = [key, key.upper(), key.lower(), quote(key), quote(quote(key)), key.encode().hex(), json.dumps(key), entities]
+    form = data.draw(st.sampled_from(forms))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(form)), max_size=6)))
+    pieces = [form[start:end] for start, end in itertools.pairwise([0, *cuts, len(form)])]
+    told = [{"text": piece, data.draw(st.sampled_from(["else", "A1"])): "B2 or C3"} for piece in pieces]
+    encode = data.draw(st.sampled_from([json.dumps, functools.partial(json.dumps, ensure_ascii=False)]))
+    body = encode(told).encode()
+    if sent.is_in(form.encode()) and len(pieces) > 1:
+        assert is_in_pieces(body, sent.is_in)
+        assert sent.may_be_in_pieces(body)
+
+
+def test_letters_that_do_not_come_in_a_keys_order_are_not_looked_at_further():
+    sent = SentKeys()
+    assert not sent.may_be_in_pieces(msgspec.json.encode(PIECES)), "no key was sent"
+    sent.add(SECRET)
+    assert sent.may_be_in_pieces(msgspec.json.encode(PIECES))
+    assert not sent.may_be_in_pieces(msgspec.json.encode(PIECES[::-1]))
+    assert not sent.may_be_in_pieces(msgspec.json.encode(chat(content="The harbour is a short walk away.")))
+
+
+def test_no_tree_is_made_of_a_large_reply():
+    body = b"[" + b"[[]]," * 600_000 + b'{"text": "sk-"}]'
+    tracemalloc.start()
+    try:
+        assert not is_in_pieces(body, lambda _: True)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

@@ -135,6 +135,17 @@ async def test_a_reply_that_no_budget_has_room_for_waits_for_a_commit_however_lo
     await asyncio.wait_for(waiting, 10)
 
 
+async def test_commits_of_another_survey_one_after_the_other_do_not_hold_a_reply_back_for_good():
+    room = BudgetRoom(lambda: 90 * MB)
+    room.bound("small", 80 * MB)
+    waiting = asyncio.create_task(room.wait_for(4 * MB))
+    async with asyncio.timeout(60):
+        while not waiting.done():  # far fewer looks from one commit to the next than there are quiet ones in a row
+            with room.committing():
+                await asyncio.sleep(0.004)
+            await asyncio.wait([waiting], timeout=0.01)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")
 def test_what_is_free_is_read_from_the_limit_of_this_process():
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

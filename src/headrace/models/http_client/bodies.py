@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from contextlib import suppress
 from tempfile import SpooledTemporaryFile, TemporaryFile
-from typing import IO, Any, cast
+from typing import IO
 
-import msgspec
 from aiohttp import ClientResponse
 
 from headrace.memory.measure.os_limits import expect_blocks_of
-from headrace.models.http_client.decoding import BadReply, decoded
+from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.reply_room import WITHIN_BUDGETS, ReplyRoom
 
 # More than this of a body that comes is on disk: it may come slowly, and many with it.
@@ -24,8 +22,6 @@ IN_RAM_BYTES = 256 << 10
 _LONGEST_LINE = 1 << 20
 _BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
 _MOST_OF_AN_ERROR = 64 << 10
-_anything = msgspec.json.Decoder[Any](Any)
-_HOLD_TEXT: frozenset[type[Any]] = frozenset({str, dict, list})
 _room = ReplyRoom()
 
 
@@ -52,49 +48,6 @@ async def read_events(response: ClientResponse, most_bytes: int, take: Callable[
 
 def is_event_stream(body: bytes) -> bool:
     return body[:16].removeprefix(codecs.BOM_UTF8).lstrip().startswith(_BEGIN_EVENTS)
-
-
-def joined_texts(raw: bytes) -> list[str]:
-    """The texts of a whole reply or of a stream's events that came in several pieces, joined in their order: those
-    under one name, and those under one name within one other. What cannot be read is left out.
-    """
-    texts: dict[str | tuple[str, str], list[str]] = {}
-
-    def take(data: bytes) -> bool:
-        _gather(decoded(_anything, data)[0], texts)
-        return False
-
-    if not is_event_stream(raw):
-        with suppress(BadReply):
-            take(raw)
-    else:
-        _feed_lines(raw, EventLines(take))
-    return list(dict.fromkeys("".join(pieces) for pieces in texts.values() if len(pieces) > 1))
-
-
-def _feed_lines(raw: bytes, lines: EventLines) -> None:
-    """Feeds line by line, so that an event that cannot be read, such as [DONE], hides none behind it."""
-    for line in raw.splitlines():
-        with suppress(BadReply):
-            lines.feed(line + b"\n")
-    with suppress(BadReply):
-        lines.end()
-
-
-def _gather(event: Any, texts: dict[str | tuple[str, str], list[str]]) -> None:
-    # By exact types, which is what the decoder makes, and without `match`: every reply of a service comes through here.
-    left: list[tuple[str, str, Any]] = [("", "", event)]
-    while left:
-        outer, name, value = left.pop()
-        kind = cast("type[object]", type(value))
-        if kind is str:
-            texts.setdefault(name, []).append(value)
-            texts.setdefault((outer, name), []).append(value)
-        elif kind is dict:
-            held = cast("dict[str, Any]", value)
-            left += [(name, inner, each) for inner, each in reversed(held.items()) if type(each) in _HOLD_TEXT]
-        elif kind is list:
-            left += [(outer, name, each) for each in reversed(cast("list[Any]", value))]
 
 
 class EventLines:

@@ -16,12 +16,13 @@ from multidict import CIMultiDict
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
 from headrace.models.address_list import AddressList
 from headrace.models.http_client.addresses import Address, Addresses, beginning_of
-from headrace.models.http_client.bodies import is_event_stream, joined_texts
+from headrace.models.http_client.bodies import is_event_stream
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
 from headrace.models.http_client.file_bodies import FileBody
 from headrace.models.http_client.fitted_files import fitted
 from headrace.models.http_client.http_options import HttpOptions, usual_key
+from headrace.models.http_client.key_pieces import is_in_pieces
 from headrace.models.http_client.transport import NETWORK_ERRORS, Answered, Transport, network_problem
 from headrace.models.keys import key_for
 from headrace.models.protocols.structured import AnswerShape
@@ -233,7 +234,7 @@ def _hide_keys(answered: Answered) -> None:
 
 def _is_in_pieces(body: bytes) -> bool:
     """Whether a key shows where the texts of a body are joined."""
-    return bool(SENT) and any(map(SENT.is_in, joined_texts(body)))
+    return SENT.may_be_in_pieces(body) and is_in_pieces(body, SENT.is_in)
 
 
 def _is_in_one_piece(reply: Reply, body: bytes) -> bool:

@@ -90,11 +90,16 @@ class ReplyRoom:
                 await asyncio.sleep(self._look_every_s)
 
     def _lets_through(self, needed_bytes: int) -> bool:
-        if not self._has_room(needed_bytes) and self._quiet_looks < self.quiet_looks:
+        if not self._has_room(needed_bytes) and (self._quiet_looks < self.quiet_looks or self.awaits_a_commit):
             return False
         self._quiet_looks = 0
         self._let_through.append((self._looks, time.monotonic(), needed_bytes))
         return True
+
+    @property
+    def awaits_a_commit(self) -> bool:
+        """Whether memory is about to come back by itself: then a look without a change says nothing."""
+        return False
 
     def _gain(self) -> int:
         """Make room, where that is possible; how many bytes that gave."""
@@ -121,7 +126,8 @@ class ReplyRoom:
         is_new = now_s - self._looked_s >= self._look_every_s / 2
         if is_new:
             self._looks += 1
-            self._quiet_looks += 1
+            # Not back to 0 for a commit: those of other surveys, one after the other, would hold a reply back for good.
+            self._quiet_looks += not self.awaits_a_commit
             self._looked_s = now_s
         while self._let_through and (
             self._looks - self._let_through[0][0] > self._settled_after_looks
@@ -178,8 +184,6 @@ class BudgetRoom(ReplyRoom):
 
     def _lets_through(self, needed_bytes: int) -> bool:
         with self._one_at_a_time:
-            if self.awaits_a_commit:
-                self._quiet_looks = 0
             return super()._lets_through(needed_bytes)
 
     def _left(self) -> int | None:
