@@ -16,14 +16,13 @@ from headrace.limits import EndpointLimits
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
+from headrace.models.token_counts import prompt_tokens
 from headrace.plan.prices import Price
 from headrace.survey.files.file_contents import bring, is_elsewhere
 from headrace.survey.files.file_store import FileStore
-from headrace.survey.files.file_tokens import file_tokens
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
 
-_CHARS_PER_TOKEN = 4
 _FIRST_OUTPUT_TOKENS = 100.0
 _FORGET = 0.95
 
@@ -164,10 +163,7 @@ class ServiceCalls:
         return cache_key(self._row, request.system_prompt, prompt, schema, request.iteration)
 
     def _expected_tokens(self, request: Request) -> float:
-        letters = len(request.system_prompt) + len(request.user_prompt)
-        service, name = self._model.service_name, self._model.name
-        of_files = sum(file_tokens(service, name, each.file) for each in request.files) if request.files else 0
-        return letters / _CHARS_PER_TOKEN + of_files + self._output_tokens
+        return prompt_tokens(self._model, request) + self._output_tokens
 
     def _account(self, service: ServiceUsage, reply: Reply) -> None:
         self._output_tokens = self._output_tokens * _FORGET + reply.output_tokens * (1 - _FORGET)

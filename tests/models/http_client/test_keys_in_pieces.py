@@ -174,11 +174,20 @@ def test_a_key_is_found_in_texts_of_any_length_and_number():
 @given(st.data())
 @settings(max_examples=200)
 def test_a_key_in_pieces_is_never_ruled_out_by_its_letters(data):
-    key = data.draw(st.text(st.sampled_from("abcABC123/+-_%\"\\\u00e4"), min_size=16, max_size=30))
+    key = data.draw(st.text(st.sampled_from('abcABC123/+-_%"\\\u00e4'), min_size=16, max_size=30))
     sent = SentKeys()
     sent.add(key)
     entities = "".join(f"&#{ord(letter)};" for letter in key)
-    forms = [key, key.upper(), key.lower(), quote(key), quote(quote(key)), key.encode().hex(), json.dumps(key), entities]
+    forms = [
+        key,
+        key.upper(),
+        key.lower(),
+        quote(key),
+        quote(quote(key)),
+        key.encode().hex(),
+        json.dumps(key),
+        entities,
+    ]
     form = data.draw(st.sampled_from(forms))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(form)), max_size=6)))
     pieces = [form[start:end] for start, end in itertools.pairwise([0, *cuts, len(form)])]

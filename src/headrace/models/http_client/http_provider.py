@@ -28,6 +28,7 @@ from headrace.models.keys import key_for
 from headrace.models.protocols.structured import AnswerShape
 from headrace.models.provider import RateHint, Reply, Request
 from headrace.models.redaction import SENT
+from headrace.models.token_counts import count_untold
 from headrace.survey.files.size_limits import SizeLimit
 from headrace.survey.known_services import Service
 from headrace.survey.model import Model
@@ -86,7 +87,7 @@ class HttpProvider:
     """A provider for any dialect."""
 
     def __init__(self, model: Model, service: Service, options: HttpOptions, dialect: Dialect) -> None:
-        self._model = model.name
+        self._model = model
         self._dialect = dialect
         self._key = key_for(model.name, model.parameters, usual_key(service, options.base_urls))
         if self._key.known is not None:
@@ -134,7 +135,7 @@ class HttpProvider:
                 reply.changes = self._addresses.answered(address)
                 return reply
         assert first is not None, "asked before its addresses were known"
-        raise self._addresses.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
+        raise self._addresses.all_away(self._model.name) if isinstance(first, NetworkAway) and len(tried) > 1 else first
 
     def is_changed(self) -> bool:
         return self._key.look_again() != self._sent_key or not self._headers
@@ -168,16 +169,17 @@ class HttpProvider:
                 if not _is_in_one_piece(reply, answered.body):
                     reply = _without_keys(reply)
                 reply.rates = self._dialect.rates(answered.headers)
+                count_untold(self._model, request, reply)
                 return reply
             problem = self._failure(address, answered, said_by(answered.body), is_enforced)
         except ErrorInside as error:
             problem = self._failure(address, None, error.said, is_enforced)
         except BadReply as error:
             problem = ProviderUnavailable(
-                SENT.clean_text(f"{self._model} at {address.shown}: {error}", is_answer=False)
+                SENT.clean_text(f"{self._model.name} at {address.shown}: {error}", is_answer=False)
             )
         except NETWORK_ERRORS as error:
-            problem = network_problem(error, self._model, address.shown)
+            problem = network_problem(error, self._model.name, address.shown)
         # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
         raise problem
 
@@ -213,7 +215,7 @@ class HttpProvider:
         return reply
 
     def _failure(self, address: Address, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
-        about = About(self._model, address.shown, self._key.origin)
+        about = About(self._model.name, address.shown, self._key.origin)
         said = Said(said.marks, SENT.clean_text(said.words, is_answer=False), said.status)
         if answered is None:
             return failure(about, said.status, {}, said, sent_schema=sent_schema)
