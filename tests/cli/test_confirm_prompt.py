@@ -111,7 +111,7 @@ def test_what_this_user_ran_is_resumed_without_a_question(
     resumed = headrace(tmp_path, "resume", "a.run", "--limit", "2", "--memory", "90%")
     assert (resumed.returncode, resumed.stderr) == (0, "")
     assert in_terminal("resume", "a.run", cwd=tmp_path).returncode == 0
-    assert kept_budgets(tmp_path / "a.run").memory == "90%"
+    assert kept_budgets(tmp_path / "a.run").budgets.memory == "90%"
     assert json.loads(headrace(tmp_path, "status", "a.run", "--json").stdout)["interviews"] == 4
 
 
