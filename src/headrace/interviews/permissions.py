@@ -103,7 +103,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             raise not_confirmed(self.claimed_by, self.unconfirmed, self._claims(), self.to_give)
         if self.loosened:
             raise NotConfirmed(
-                f"{self.path} has looser limits than you confirmed for this job here:{self._loosened_words()}.",
+                f"{self.path} has looser limits than you confirmed for this job here: {self.loosened_words}.",
                 path=self.path,
                 allow=[],
                 fix=Spelled(
@@ -120,6 +120,15 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         """The options by which a user says yes to the file's looser limits; empty where there are none."""
         each = [spelled(f" {{{name}}}", **{name: self._written(name)}) for name in self.loosened]
         return Spelled(",".join(each), command="".join(one.command for one in each))
+
+    @property
+    def loosened_words(self) -> str:
+        """The file's looser limits, each beside the one that this user has confirmed; empty where there are none."""
+        return ", ".join(
+            f"{_in_words(name, getattr(self.budgets, name))}"
+            f" where you confirmed {_in_words(name, getattr(self.confirmed_before, name))}"
+            for name in self.loosened
+        )
 
     def memory_limits(self) -> MemoryLimits:
         limits = memory_limits(self.budgets.memory)
@@ -141,13 +150,6 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         limits = [_in_words(name, getattr(self.budgets, name)) for name in LIMITS]
         words = [counted(self.confirmed.interviews, "interview"), *limits, *self.budgets.sizes_in_words]
         return f" A run of it has {', '.join([*words, *(f'prices of {price}' for price in self.confirmed.prices)])}."
-
-    def _loosened_words(self) -> str:
-        return ",".join(
-            f" {_in_words(name, getattr(self.budgets, name))}"
-            f" where you confirmed {_in_words(name, getattr(self.confirmed_before, name))}"
-            for name in self.loosened
-        )
 
     def _written(self, name: str) -> float | str:
         """A limit of the file as a user gives it."""
