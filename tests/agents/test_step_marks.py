@@ -142,6 +142,29 @@ def test_variables_that_a_program_gets_as_this_process_has_them_do_not_count(mon
     assert changes(before, of_program({**os.environ, "AMOUNT": "5", "SHELL_LEVEL": "1"})) != []
 
 
+def test_a_written_out_environment_is_the_same_whatever_this_process_has_in_common_with_it(monkeypatch):
+    written = {"LANG": "C.UTF-8", "AMOUNT": "5"}
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    before = of_program(written)
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+    assert changes(before, of_program(written)) == []
+    assert StepMark.read(of_program(written)).is_same_effect(StepMark.read(before))
+    for other in ({**written, "AMOUNT": "6"}, {**written, "LANG": "C"}, {}):
+        assert changes(before, of_program(other)) == ["another directory or environment"]
+        assert not StepMark.read(of_program(other)).is_same_effect(StepMark.read(before))
+
+
+def test_a_mark_with_one_digest_of_an_environment_does_not_tell_that_it_has_changed(monkeypatch):
+    written = {"LANG": "C.UTF-8", "AMOUNT": "5"}
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    now = StepMark.read(of_program(written))
+    before = now._replace(code=bytes(6))
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+    assert StepMark.read(of_program(written)).differs_in(before) == []
+    assert now.is_same_effect(before)
+    assert not StepMark.read(of_program({"AMOUNT": "7"})).is_same_effect(before)  # so that it may be done beside it
+
+
 def test_a_program_s_mark_of_an_earlier_version_differs_in_nothing_new():
     earlier = mark_of_encoded(0, "command", b"pay")
     assert changes(earlier, of_program({"AMOUNT": "500"}, "/")) == []

@@ -128,6 +128,33 @@ def test_what_is_damaged_is_dropped_and_asked_again_or_refused(copy: Path, chang
         assert len(results) == 40
 
 
+CHANGED_BUDGET = "INSERT INTO meta VALUES('budget.max_tokens_total', 9000000)"
+
+
+def test_changed_budgets_are_in_the_way_of_no_row_and_are_given_again(copy: Path):
+    edit(copy, CHANGED_BUDGET)
+    told = CliRunner().invoke(app, ["verify", str(copy)]).stdout
+    assert "its budgets are not as they were written" in told
+    assert "the answers can be read" in told
+    assert "--drop-damaged" not in told
+    ended = CliRunner().invoke(app, ["compact", str(copy), "--drop-damaged"])
+    assert "there is nothing to drop" in f"{ended.stderr}{ended.exception}"
+    assert "its budgets are not as they were written" in CliRunner().invoke(app, ["status", str(copy)]).stdout
+    edit(copy, "UPDATE interviews SET a0 = 'Goad' WHERE ordinal = 9")
+    assert "dropped 1 damaged interview" in compact(str(copy), "--drop-damaged")
+    refused = CliRunner().invoke(app, ["resume", str(copy)])
+    assert "--max-cost and --max-tokens-total" in " ".join(refused.stderr.split())
+    given = ["--max-cost", "none", "--max-tokens-total", "none"]
+    assert CliRunner().invoke(app, ["resume", str(copy), *given]).exit_code in (0, 3)
+    assert verify(copy).findings == {}
+
+
+def test_what_cannot_be_dropped_is_named(copy: Path):
+    edit(copy, "UPDATE meta SET value = 5 WHERE key = 'created_at'")
+    ended = CliRunner().invoke(app, ["compact", str(copy), "--drop-damaged"])
+    assert "there is damage in its plan." in " ".join(ended.stderr.split())
+
+
 def test_verify_names_what_to_run_again_and_the_commands_do_it(copy: Path):
     edit(copy, "UPDATE interviews SET a0 = 'Goad' WHERE ordinal IN (5, 6, 9)")
     told = CliRunner().invoke(app, ["verify", str(copy)]).stdout

@@ -111,7 +111,7 @@ def test_what_this_user_ran_is_resumed_without_a_question(
     resumed = headrace(tmp_path, "resume", "a.run", "--limit", "2", "--memory", "90%")
     assert (resumed.returncode, resumed.stderr) == (0, "")
     assert in_terminal("resume", "a.run", cwd=tmp_path).returncode == 0
-    assert kept_budgets(tmp_path / "a.run").memory == "90%"
+    assert kept_budgets(tmp_path / "a.run").budgets.memory == "90%"
     assert json.loads(headrace(tmp_path, "status", "a.run", "--json").stdout)["interviews"] == 4
 
 
@@ -130,11 +130,19 @@ def test_limits_that_a_file_has_lifted_are_asked_for_and_given_by_the_advised_co
     assert (refused.returncode, server.calls) == (1, before)
     advised = shlex.split(refused.stderr.rpartition("If you trust it: ")[2])
     assert advised[advised.index("resume") :] == ["resume", "a.run", "--max-tokens-total", "none"]
-    assert in_terminal("resume", "a.run", "--allow", server.url, cwd=tmp_path, typed="n\n").returncode == 1
+    before_and_now = "looser than you confirmed here: no limit of tokens where you confirmed at most 900 tokens"
+    assert before_and_now in " ".join(refused.stderr.split())
+    assert "was not run here before" not in refused.stderr
+    no = in_terminal("resume", "a.run", "--allow", server.url, cwd=tmp_path, typed="n\n")
+    assert no.returncode == 1
+    assert before_and_now in no.text
+    assert "A yes confirms the looser limits for this job, also for later runs." in no.text
     assert server.calls == before
     yes = in_terminal("resume", "a.run", "--limit", "2", "--no-cache", cwd=tmp_path, typed="y\n")
     assert (yes.returncode, server.calls) == (0, before + 1), yes.text
     assert "budgets: none" in yes.text
+    assert before_and_now in yes.text
+    assert "was not run here before" not in yes.text
     job.run(path, cache=False)  # confirmed by that yes
     assert server.calls == before + 3
 

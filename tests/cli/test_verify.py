@@ -65,6 +65,7 @@ MORE = [
     "UPDATE counters SET value = 0 WHERE name = 'failed'",
     "UPDATE agents SET position = 77 WHERE position = 3",
     "INSERT INTO pending VALUES(1, 0, X'93000000', 5)",
+    "INSERT INTO meta VALUES('budget.max_tokens_total', 9000000)",
 ]
 
 

@@ -45,11 +45,11 @@ def tokens_in(path: Path) -> int:
 def test_a_budget_is_kept_as_it_was_written_and_lifted_by_none(name: str, value: Any, tmp_path: Path):
     path = tmp_path / "a.run"
     a_job(3).run(path, limit=1, **{name: value})
-    assert getattr(kept_budgets(path), name) == value
+    assert getattr(kept_budgets(path).budgets, name) == value
     a_job(3).run(path, limit=2)
-    assert getattr(kept_budgets(path), name) == value
+    assert getattr(kept_budgets(path).budgets, name) == value
     a_job(3).run(path, **{name: "none"})
-    assert kept_budgets(path) == Budgets()
+    assert kept_budgets(path).budgets == Budgets()
 
 
 def test_a_budget_holds_for_every_later_run_until_it_is_given_again(tmp_path: Path):
@@ -101,9 +101,9 @@ def test_the_test_model_costs_what_its_price_says_so_that_a_budget_can_be_rehear
 def test_the_test_model_costs_the_same_in_workers(tmp_path: Path):
     stats = a_job(30, price=PRICE).run(tmp_path / "a.run", workers=1).stats()
     assert stats.cost == pytest.approx(stats.tokens * 0.001)
-    assert kept_budgets(tmp_path / "a.run").workers == 1
+    assert kept_budgets(tmp_path / "a.run").budgets.workers == 1
     a_job(30, price=PRICE).run(tmp_path / "a.run", workers=0)
-    assert kept_budgets(tmp_path / "a.run").workers is None
+    assert kept_budgets(tmp_path / "a.run").budgets.workers is None
 
 
 @pytest.mark.anyio
@@ -123,7 +123,7 @@ def test_a_refused_budget_leaves_the_file_as_it_was(tmp_path: Path):
     for wrong in ({"memory": "1KB"}, {"memory": "lots"}, {"max_cost": -1}, {"max_cost": "some"}, {"concurrency": 0}):
         with pytest.raises(Exception, match=next(iter(wrong)) if "lots" not in wrong.values() else "lots"):
             a_job(3).run(path, **wrong)  # pyright: ignore[reportArgumentType]
-    assert kept_budgets(path) == Budgets(max_tokens_total=5000)
+    assert kept_budgets(path).budgets == Budgets(max_tokens_total=5000)
 
 
 def test_a_limit_of_cost_that_is_refused_for_want_of_a_price_is_not_kept(tmp_path: Path):
@@ -138,13 +138,13 @@ def test_starting_over_starts_without_budgets(tmp_path: Path):
     path = tmp_path / "a.run"
     a_job(3).run(path, max_tokens_total=5000)
     a_job(3).run(path, fresh=True)
-    assert kept_budgets(path) == Budgets()
+    assert kept_budgets(path).budgets == Budgets()
 
 
 def test_a_file_without_kept_budgets_has_the_defaults_and_one_that_makes_no_sense_is_refused(tmp_path: Path):
     path = tmp_path / "a.run"
     a_job(3).run(path)
-    assert kept_budgets(path).window == 200
+    assert kept_budgets(path).budgets.window == 200
     for key, value in (
         ("max_cost", "'x'"),
         ("memory", "'900 apples'"),
@@ -182,7 +182,7 @@ def test_budgets_that_change_between_the_decision_and_the_lock_stop_the_run(tmp_
     with pytest.raises(RunFileBusy, match="changed its budgets"):
         late.ended.result(60)
     late.join()
-    assert kept_budgets(path) == Budgets(max_tokens_total=500)
+    assert kept_budgets(path).budgets == Budgets(max_tokens_total=500)
 
 
 @pytest.mark.parametrize("name", ["memory", "max_cost", "max_tokens_total", "concurrency", "workers"])
@@ -213,7 +213,7 @@ def test_resume_stops_where_the_run_was_to_stop(tmp_path: Path, forks: Forks):
         "memory": "60%", "max_cost": 5.0, "max_tokens_total": 10_000, "concurrency": 30, "workers": None,
     }  # fmt: skip
     assert headrace(tmp_path, "resume", "a.run", "--max-tokens-total", "none").returncode == 0
-    assert kept_budgets(tmp_path / "a.run") == Budgets(memory="60%", max_cost=5.0, concurrency=30)
+    assert kept_budgets(tmp_path / "a.run").budgets == Budgets(memory="60%", max_cost=5.0, concurrency=30)
 
 
 def test_a_tuned_concurrency_is_kept_also_when_the_run_is_killed(tmp_path: Path, forks: Forks):
@@ -222,7 +222,7 @@ def test_a_tuned_concurrency_is_kept_also_when_the_run_is_killed(tmp_path: Path,
     with live(tmp_path, *endless("a.run")) as run:
         run.state_once(path)
         assert told(tmp_path, "tune", "a.run", "--concurrency", "9")["concurrency"] == 9
-        until(lambda: kept_budgets(path).concurrency == 9, "the file to keep it", every_s=0.02)
+        until(lambda: kept_budgets(path).budgets.concurrency == 9, "the file to keep it", every_s=0.02)
         run.kill()
     with live(tmp_path, "resume", "a.run") as resumed:
         assert resumed.state_once(path, done=20).concurrency == 9

@@ -405,7 +405,7 @@ def test_memory_and_workers_that_a_file_asks_for_need_the_users_word(
     assert given.memory_limits().budget_bytes > 1.5 * usual
     assert given.confirmed.workers == 2
     allowed.run(path, limit=2)  # as far as it is confirmed; the file keeps what is written in it
-    assert (kept_budgets(path).memory, kept_budgets(path).workers) == ("95%", 2)
+    assert (kept_budgets(path).budgets.memory, kept_budgets(path).budgets.workers) == ("95%", 2)
     allowed.run(path, limit=3, memory="95%", workers=2)
     assert not Permissions.of(Job.open(path), path, RunOptions()).asks_for_memory
     assert Permissions.of(Job.open(path), path, RunOptions()).confirmed.workers == 2

@@ -37,19 +37,30 @@ CHANGED_PLANS = [
     "UPDATE boxes SET high = '1,199,2,1'",
     "DELETE FROM meta WHERE key = 'check'",
     'INSERT INTO meta VALUES(\'agent_settings\', \'[{"codebook":{"age":"Debt in euro"}}]\')',
-    "INSERT INTO meta VALUES('budget.max_tokens_total', 9000000)",
 ]
 
 
-# Of a file whose agents have a codebook with "Age in years", and that keeps a budget of tokens.
+# Of a file whose agents have a codebook with "Age in years".
 CHANGED_SETTINGS = [
     "UPDATE meta SET value = replace(value, 'Age in years', 'Debt in euro') WHERE key = 'agent_settings'",
     "UPDATE meta SET value = CAST(value AS BLOB) WHERE key = 'agent_settings'",
     "UPDATE meta SET key = 'agent_settingt' WHERE key = 'agent_settings'",
     "DELETE FROM meta WHERE key = 'agent_settings'",
+    "UPDATE meta SET value = value + 1 WHERE key = 'check.agent_settings'",
+]
+
+
+# Of a file that keeps a budget of tokens and a concurrency.
+CHANGED_BUDGETS = [
     "UPDATE meta SET value = 9000000 WHERE key = 'budget.max_tokens_total'",
+    "UPDATE meta SET value = 'many' WHERE key = 'budget.max_tokens_total'",
+    "UPDATE meta SET value = CAST(X'FF' AS TEXT) WHERE key = 'budget.max_tokens_total'",
+    "UPDATE meta SET key = 'budget.max_tokens_totam' WHERE key = 'budget.max_tokens_total'",
     "DELETE FROM meta WHERE key = 'budget.max_tokens_total'",
     "INSERT INTO meta VALUES('budget.max_cost', 5.0)",
-    "UPDATE meta SET value = value + 1 WHERE key = 'check.agent_settings'",
+    "UPDATE meta SET value = 0 WHERE key = 'budget.concurrency'",
+    "UPDATE meta SET value = value + 1 WHERE key = 'check.budgets'",
+    "UPDATE meta SET value = value + (1 << 32) WHERE key = 'check.budgets'",
+    "UPDATE meta SET value = -value WHERE key = 'check.budgets'",
     "UPDATE meta SET value = 'x' WHERE key = 'check.budgets'",
 ]

@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 
 from headrace import AgentList, Job, Model, Results, ScenarioList, Survey
 from headrace.errors import RunFileDamaged, RunFileError
+from headrace.interviews.steering.run_file_status import RunFileStatus
+from headrace.limits import Budgets
 from headrace.store.run_file.checksums import has_detail, has_values, interview_checksum
 from headrace.store.run_file.rows import DetailPacker
+from headrace.store.run_file.stored_job.kept_budgets import KeptBudgets, kept_budgets
 from headrace.store.whole_files import verify
 from headrace.survey.questions.free_text import QuestionFreeText
 from tests.results.files import city, city_answers
-from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS, CHANGED_SETTINGS
+from tests.store.damage import CHANGED_BUDGETS, CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS, CHANGED_SETTINGS
 from tests.store.kept_files import failing_job, plain_job, unpacked
 
 
@@ -132,16 +135,54 @@ def described_job() -> Job:
 
 
 @pytest.mark.parametrize("change", CHANGED_SETTINGS)
-def test_changed_settings_of_agents_and_changed_budgets_are_found_and_refused(tmp_path: Path, change: str) -> None:
+def test_changed_settings_of_agents_are_found_and_refused(tmp_path: Path, change: str) -> None:
     path = tmp_path / "x.run"
-    described_job().run(path, limit=2, max_tokens_total=100_000).close()
+    described_job().run(path, limit=2).close()
     found = verify(path)
     assert (found.findings, found.unchecked) == ({}, 0)
     edit(path, change)
     assert "plan" in verify(path).findings
     for way in (lambda: list(Results.open(path)), lambda: Job.open(path), lambda: described_job().run(path)):
-        with pytest.raises(RunFileDamaged, match=r"(templates|budgets) are not as they were written"):
+        with pytest.raises(RunFileDamaged, match="templates are not as they were written"):
             way()
+
+
+@pytest.mark.parametrize("change", CHANGED_BUDGETS)
+def test_changed_budgets_keep_no_answer_from_being_read_and_no_run_uses_them(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "x.run"
+    described_job().run(path, limit=2, max_tokens_total=100_000, concurrency=7).close()
+    edit(path, change)
+    assert list(verify(path).findings) == ["budgets"]
+    with Results.open(path) as results:
+        assert len(list(results)) == 2
+    assert RunFileStatus.at(path).budgets_trouble
+    for some in ({}, {"max_cost": 5.0}, {"max_tokens_total": "none"}):
+        for job in (Job.open(path), described_job()):
+            with pytest.raises(RunFileDamaged, match=r"max_cost= and max_tokens_total=, .* go back"):
+                job.run(path, **some)
+    described_job().run(path, limit=3, max_cost="none", max_tokens_total=90_000).close()
+    assert kept_budgets(path) == KeptBudgets(Budgets(max_tokens_total=90_000))
+    assert verify(path).findings == {}
+    described_job().run(path).close()
+
+
+def test_budgets_that_an_older_headrace_has_changed_are_unchecked_until_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "x.run"
+    described_job().run(path, limit=2, max_tokens_total=100_000).close()
+    # What it writes: its run, and other budgets beside a checksum that it does not know of.
+    edit(
+        path,
+        "UPDATE meta SET value = 90000 WHERE key = 'budget.max_tokens_total'",
+        "INSERT INTO runs(started_at, ended_at, reused, outcome) VALUES(1.0, 2.0, 0, 'stopped')",
+    )
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 1)
+    described_job().run(path, limit=3).close()
+    found = verify(path)
+    assert (found.findings, found.unchecked) == ({}, 0)
+    assert kept_budgets(path) == KeptBudgets(Budgets(max_tokens_total=90_000))
+    edit(path, "DELETE FROM runs")  # a diary, without which the budgets are as they were
+    assert verify(path).findings == {}
 
 
 def test_budgets_and_settings_that_a_run_changes_fit_their_checksums(tmp_path: Path) -> None:

@@ -88,6 +88,14 @@ def test_parts_of_one_job_are_put_together(tmp_path: Path, seed: int):
             assert result.prompts["a"] == "Please answer 0."
 
 
+def test_a_file_with_changed_budgets_is_not_merged_before_they_are_given_again(tmp_path: Path):
+    a, b = write(tmp_path / "a.run", job([1]), max_cost=2.0), write(tmp_path / "b.run", job([2]))
+    with closing(sqlite3.connect(a)) as connection, connection:
+        connection.execute("DELETE FROM meta WHERE key = 'budget.max_cost'")
+    with pytest.raises(RunFileDamaged, match="Run it with max_cost= and max_tokens_total="):
+        merge_run_files((a, b), tmp_path / "merged.run")
+
+
 def test_lists_are_joined_by_content_equal_ones_side_by_side(tmp_path: Path):
     one, two = [1, 2, 2, 3], [2, 4, 2, 2, 3, 4]
     a, b = write(tmp_path / "a.run", job(one)), write(tmp_path / "b.run", job(two), mark="b")

@@ -3,15 +3,17 @@
     2 bytes   Python's version: code is compared only within one
     4 bytes   how many checkpoints the run had made before the step
     6 bytes   the function's module and name
-    6 bytes   its code and defaults; comments and line numbers do not count
+    6 bytes   its code and defaults; comments and line numbers do not count. Of a program: its directory and all of its
+              environment; earlier versions have zeros here
     6 bytes   the arguments
-    6 bytes   text and numbers that the function has captured, or a program's directory and environment; marks of
-              earlier versions end before this, or have zeros here
+    6 bytes   text and numbers that the function has captured. Of a program: its directory and the variables that this
+              process has not with the same value. Marks of earlier versions end before this, or have zeros here
 
 A part of zeros is unknown and equals everything. An argument that is not plain data counts by its type alone. Captured
 lists, dicts and objects do not count: steps change them, and a step that is replayed does not. A program's directory
-counts as it was given. Of its environment, variables that have the same value in this process do not count: programs
-are often given a copy of `os.environ`, which is another one wherever the agent's process was started.
+counts as it was given. Its environment has changed where both of its digests have. Programs are often given a copy of
+`os.environ`, which is another one wherever the agent's process was started: then the second is the same. Where one is
+written out, what it has in common with this process is chance: then the first is the same.
 Does not cover: what is done about a difference (agents.replay).
 """
 
@@ -39,7 +41,6 @@ _PYTHON = sys.version_info.major << 8 | sys.version_info.minor
 _LARGE_BYTES = 1 << 20  # from here on hashed as it is: a copy would count towards the worker's limit
 _HASHED_BYTES = 64 << 20
 _MOST_FUNCTIONS = 1000
-_PROGRAM = b"command"
 _MAIN = ("__main__", "__mp_main__")  # a worker imports a script under the second name
 
 
@@ -63,21 +64,26 @@ class StepMark(NamedTuple):
         parts: list[str] = []
         if not _equal(self.name, kept.name):
             parts.append("another function")
-        elif self.python == kept.python and not _equal(self.code, kept.code):
+        elif not self._is_program and self.python == kept.python and not _equal(self.code, kept.code):
             parts.append("other code of its function")
         if not _equal(self.arguments, kept.arguments):
             parts.append("other arguments")
-        if not parts and not _equal(self.captured, kept.captured):
-            # Other code may have captured others: said only of the same code.
-            is_program = self.name == _digest(_PROGRAM)
-            parts.append("another directory or environment" if is_program else "other captured values")
-        return parts
+        if parts or _equal(self.captured, kept.captured):
+            return parts  # other code may have captured others: said only of the same code
+        if not self._is_program:
+            return ["other captured values"]
+        return [] if _equal(self.code, kept.code) else ["another directory or environment"]
 
     def is_same_effect(self, kept: StepMark) -> bool:
         """Whether two names stand for one effect: same arguments, and a function that has at most been renamed."""
         is_function = self.name == kept.name or (self.python == kept.python and self.code == kept.code)
-        is_with = _UNKNOWN != self.arguments == kept.arguments and _equal(self.captured, kept.captured)
+        is_around = _equal(self.captured, kept.captured) or (self._is_program and _UNKNOWN != self.code == kept.code)
+        is_with = _UNKNOWN != self.arguments == kept.arguments and is_around
         return is_function and is_with and self.section == kept.section
+
+    @property
+    def _is_program(self) -> bool:
+        return self.name == _PROGRAM
 
 
 def mark_of(section: int, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
@@ -95,9 +101,14 @@ def mark_of_program(
     section: int, arguments: bytes, directory: str | Path, environment: Mapping[str, str] | None
 ) -> bytes:
     """The mark of `ctx.command`."""
-    own = None if environment is None else sorted({*environment.items()} - {*os.environ.items()})
-    around = _marks_of_arguments((str(Path(directory)), own), {})
-    return _LAYOUT.pack(_PYTHON, section, _digest(_PROGRAM), _UNKNOWN, _digest(arguments), around)
+    given = None if environment is None else {*environment.items()}
+    all_of_it = _mark_of_surroundings(directory, given)
+    own = all_of_it if given is None else _mark_of_surroundings(directory, given - {*os.environ.items()})
+    return _LAYOUT.pack(_PYTHON, section, _PROGRAM, all_of_it, _digest(arguments), own)
+
+
+def _mark_of_surroundings(directory: str | Path, variables: set[tuple[str, str]] | None) -> bytes:
+    return _marks_of_arguments((str(Path(directory)), None if variables is None else sorted(variables)), {})
 
 
 def _equal(one: bytes, other: bytes) -> bool:
@@ -106,6 +117,9 @@ def _equal(one: bytes, other: bytes) -> bool:
 
 def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_PART_BYTES).digest()
+
+
+_PROGRAM = _digest(b"command")  # the name in every mark of `ctx.command`
 
 
 # Of functions.

@@ -59,9 +59,11 @@ def _lines(job: Job, path: Path, permissions: Permissions) -> list[str]:
     asked = sum(not asked.is_derived for asked in asked_questions(job.survey))
     contacts = dict.fromkeys(map(described, permissions.unconfirmed))
     budgets = budgets_text(permissions.budgets, stats) or "none"
+    looser = [f"looser than you confirmed here: {permissions.loosened_words}"] if permissions.loosened else []
     return [
         *map(_shown, contacts),
         _shown(f"{up_to}{counted(left * asked, 'call')} left; budgets: {budgets}"),
+        *map(_shown, looser),
         *(_shown(f"priced by the file: {price}") for price in permissions.confirmed.prices),
     ]
 
@@ -72,14 +74,21 @@ def _shown(text: str) -> str:
 
 
 def _ask(permissions: Permissions, shown: list[str]) -> None:
-    path = seen_from_here(permissions.path)
-    say(f"{path} was not run here before, or was changed since. It would ask:", on_error=True)
+    say(f"{_heading(permissions.path, permissions)} It would ask:", on_error=True)
     for line in shown:
         say(f"  {line}", on_error=True)
+    if permissions.loosened:
+        say("A yes confirms the looser limits for this job, also for later runs.", on_error=True)
     typer.confirm("Run it?", abort=True, err=True)
     for contact in dict.fromkeys(permissions.unconfirmed):
         if not contact.has_usual_key:
             _ask_for_key(contact)
+
+
+def _heading(path: Path, permissions: Permissions) -> str:
+    if permissions.loosened:  # so this user has confirmed the job
+        return f"{seen_from_here(path)} has looser limits than you confirmed for this job here."
+    return f"{seen_from_here(path)} was not run here before, or was changed since."
 
 
 def _ask_for_key(contact: Contact) -> None:
@@ -94,7 +103,7 @@ def _refusal(path: Path, permissions: Permissions, shown: list[str]) -> NotConfi
     allow = list(dict.fromkeys(name for contact in permissions.unconfirmed for name in contact.to_allow))
     words = "".join(f" --allow {shlex.quote(name)}" for name in allow) + permissions.to_give.command
     return NotConfirmed(
-        f"{seen_from_here(path)} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",
+        f"{_heading(path, permissions)} It would ask: {'; '.join(shown)}.",
         path=path,
         allow=allow,
         fix=f"If you trust it: {own_command()} resume {seen_from_here(path)}{words}",

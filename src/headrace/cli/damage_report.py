@@ -12,7 +12,7 @@ from headrace.cli.terminal import own_command, path_text, print_json, say, seen_
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
 from headrace.results.totals.totals_table import check_totals
-from headrace.store.run_file.dropping import can_be_dropped
+from headrace.store.run_file.dropping import can_be_dropped, has_damaged_rows
 from headrace.store.verification import Damage, Verification
 from headrace.store.whole_files import verify
 
@@ -21,6 +21,7 @@ _WHAT_TO_DO = {
     "pages": "restore a copy; sqlite3's .recover saves what can be read",
     "plan": "restore a copy: nothing in it can be trusted without its plan",
     "counters": "restore a copy: what it took is not known; the answers can be read",
+    "budgets": "give --max-cost and --max-tokens-total, or none, with its next run; the answers can be read",
     "agents": "restore a copy, or run the job again into a new file",
     "scenarios": "restore a copy, or run the job again into a new file",
     "interviews": "restore a copy, or have them run again; the others can be read",
@@ -75,7 +76,7 @@ def _print(found: Verification, findings: list[Damage]) -> None:
     for finding in findings:
         say(f"  {finding.kind}: {finding.count:,}{_places(finding)}: {showable(finding.what, 300, terminal.encoding)}")
         say(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
-    if findings and can_be_dropped(found):
+    if has_damaged_rows(found) and can_be_dropped(found):
         _print_way_on(found)
 
 

@@ -27,10 +27,10 @@ from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
 from headrace.store.run_file.keeping.stored_keep import Keeping
+from headrace.store.run_file.stored_job.kept_budgets import LIMITS, KeptBudgets
 from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_plan
 from headrace.units import NONE, format_dollars
 
-_LIMITS = ("max_cost", "max_tokens_total")
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
 
@@ -59,8 +59,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         identity, file = job.identity(), None if options.fresh else read_kept_plan(path)
         if file is not None and file.identity != identity and not options.extend:
             file = None  # of another job: about to be refused as such, whatever its budgets are
-        kept = Budgets() if file is None else file.budgets
-        budgets, plan = options.budgets(kept), identity.digest
+        held = KeptBudgets(Budgets()) if file is None else file.budgets
+        kept, budgets, plan = held.budgets, held.of_run(options, path), identity.digest
         contacts = [contact for model in job.called_models for contact in contacts_of(model)]
         interviews = _planned(job, identity, options.n or 1, file)
         before = read_confirmed(plan) or _NOTHING
@@ -103,7 +103,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             raise not_confirmed(self.claimed_by, self.unconfirmed, self._claims(), self.to_give)
         if self.loosened:
             raise NotConfirmed(
-                f"{self.path} has looser limits than you confirmed for this job here:{self._loosened_words()}.",
+                f"{self.path} has looser limits than you confirmed for this job here: {self.loosened_words}.",
                 path=self.path,
                 allow=[],
                 fix=Spelled(
@@ -120,6 +120,15 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         """The options by which a user says yes to the file's looser limits; empty where there are none."""
         each = [spelled(f" {{{name}}}", **{name: self._written(name)}) for name in self.loosened]
         return Spelled(",".join(each), command="".join(one.command for one in each))
+
+    @property
+    def loosened_words(self) -> str:
+        """The file's looser limits, each beside the one that this user has confirmed; empty where there are none."""
+        return ", ".join(
+            f"{_in_words(name, getattr(self.budgets, name))}"
+            f" where you confirmed {_in_words(name, getattr(self.confirmed_before, name))}"
+            for name in self.loosened
+        )
 
     def memory_limits(self) -> MemoryLimits:
         limits = memory_limits(self.budgets.memory)
@@ -138,16 +147,9 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _claims(self) -> str:
         """How far a run would go, in words."""
-        limits = [_in_words(name, getattr(self.budgets, name)) for name in _LIMITS]
+        limits = [_in_words(name, getattr(self.budgets, name)) for name in LIMITS]
         words = [counted(self.confirmed.interviews, "interview"), *limits, *self.budgets.sizes_in_words]
         return f" A run of it has {', '.join([*words, *(f'prices of {price}' for price in self.confirmed.prices)])}."
-
-    def _loosened_words(self) -> str:
-        return ",".join(
-            f" {_in_words(name, getattr(self.budgets, name))}"
-            f" where you confirmed {_in_words(name, getattr(self.confirmed_before, name))}"
-            for name in self.loosened
-        )
 
     def _written(self, name: str) -> float | str:
         """A limit of the file as a user gives it."""
@@ -185,7 +187,7 @@ def _loosened(options: RunOptions, kept: Budgets, before: Confirmed) -> tuple[st
     """The names of the limits that are not given now, and that `kept` has looser than they were confirmed."""
     return tuple(
         name
-        for name in _LIMITS
+        for name in LIMITS
         if getattr(options, name) is None and not is_within(getattr(kept, name), getattr(before, name))
     )
 

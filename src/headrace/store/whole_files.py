@@ -26,7 +26,7 @@ from headrace.store.formats import ENGINE_FILE, has_format
 from headrace.store.live_file import opening, seal
 from headrace.store.making import OF_A_WRITER, copy_into, new_database, vacuum_into
 from headrace.store.private import make_directory
-from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged
+from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged, has_damaged_rows
 from headrace.store.run_file.keeping.stored_totals import TotalsCheck
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.run_file.run_verification import verify_run_file
@@ -137,9 +137,9 @@ def _droppable(source: apsw.Connection, path: Path) -> Verification:
     if has_format(source, ENGINE_FILE):
         raise OptionError(f"{path} is an engine's file: its rows cannot be dropped.", fix="Restore a copy.")
     found = verify_run_file(source, path)
+    if not has_damaged_rows(found):
+        raise OptionError(f"No row of {path} is damaged: there is nothing to drop.", fix="Leave --drop-damaged out.")
     check_can_be_dropped(found)
-    if not found.findings:
-        raise OptionError(f"{path} is not damaged: there is nothing to drop.", fix="Leave --drop-damaged out.")
     return found
 
 

@@ -26,6 +26,7 @@ from headrace.interviews.steering.ended_runs import larger_budgets
 from headrace.interviews.steering.messages import ResumeRequest, StateReply, SteeringRequest
 from headrace.interviews.steering.run_file_status import RunFileStatus, live_activity, live_state
 from headrace.limits import Keep
+from headrace.store.run_file.stored_job.kept_budgets import how_to_give_again
 from headrace.units import format_bytes, format_duration
 
 _KEPT = {Keep.ANSWERS: "answers, without prompts and raw responses", Keep.NOTHING: "no rows: totals only"}
@@ -142,7 +143,9 @@ def _lines(look: RunFileStatus) -> Iterator[str]:
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
     if look.kept is not Keep.EVERYTHING:
         yield f"keeps {_KEPT[look.kept]}"
-    if budgets := budgets_text(look.budgets, stats):
+    if look.budgets_trouble:
+        yield f"damaged: {look.budgets_trouble}. {how_to_give_again().command}"
+    elif budgets := budgets_text(look.budgets, stats):
         yield f"budgets, kept for each run: {budgets}"
     if look.ended:
         yield _to_go_on(look)
@@ -185,6 +188,7 @@ def _facts(look: RunFileStatus) -> dict[str, Any]:
         "keep": look.kept.value,
         **asdict(look.stats),
         "budgets": structs.asdict(look.budgets),
+        "budgets_trouble": look.budgets_trouble,
     }
     return facts | (_live_facts(look.live) if look.live is not None else {"pid": _number(look.holder)})
 

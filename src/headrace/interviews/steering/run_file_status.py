@@ -28,7 +28,7 @@ NEEDS_KEY = "needs a key"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFileStatus:
     """A run at one moment. `live` is what its process says; `holder` is that process where it does not say anything:
-    `trouble` has the reason.
+    `trouble` has the reason. `budgets_trouble` says why the next run does not use the file's budgets; mostly empty.
     """
 
     path: Path
@@ -41,6 +41,7 @@ class RunFileStatus:
     kept: Keep
     outcome: RunOutcome | None
     trouble: str = ""
+    budgets_trouble: str = ""
 
     @classmethod
     def at(cls, path: Path, *, is_brief: bool = False) -> RunFileStatus:
@@ -53,7 +54,7 @@ class RunFileStatus:
             trouble = "" if holder is None else error.message
         # The file after the process: of a run that has just ended, the end is seen.
         facts = read_facts(path)
-        stats = facts.stats
+        stats, kept = facts.stats, kept_budgets(path)
         if (live or holder) and facts.noted_at is not None:
             # What the run has taken since then is not in its file yet.
             stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - facts.noted_at))
@@ -61,13 +62,14 @@ class RunFileStatus:
             path=path,
             stats=stats,
             total=facts.planned,
-            budgets=kept_budgets(path),
+            budgets=kept.budgets,
             size_bytes=disk_bytes(path.expanduser().resolve()),
             live=live,
             holder=holder,
             kept=facts.keep,
             outcome=facts.outcome,
             trouble=trouble,
+            budgets_trouble=kept.trouble,
         )
 
     @property

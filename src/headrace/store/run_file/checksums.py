@@ -10,7 +10,8 @@ where a file comes from. Does not cover: refusing changed rows (row_check).
     counters, name `check`        the other counters
     meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out or kept
     meta, key `check.<part>`      a part that plans came to have later, or that changes between runs: agents' settings,
-                                  budgets; a file without the row was written before it, and that part is unchecked
+                                  budgets; a file without the row was written before it, and that part is unchecked.
+                                  Of budgets, upper half: how many runs the file had noted when the sum was written
     finished, totals .checksum    the row itself (keeping)
 
 `failures` and the kinds in `questions` have none: they repeat what rows hold, and are compared with it. `embedded` has
@@ -109,7 +110,26 @@ def plan_checksum(connection: apsw.Connection) -> int:
 
 
 def part_checksum(connection: apsw.Connection, part: CheckedPart) -> int:
+    """The checksum of a part as the file holds it now."""
+    if part is CheckedPart.BUDGETS:
+        return budgets_checksum(connection, count_runs(connection))
     return _rows_checksum(connection, (_OF_THE_PART[part],))
+
+
+def budgets_checksum(connection: apsw.Connection, runs: int) -> int:
+    """The checksum of the budgets in a file that has noted so many runs. An older Headrace that runs the file notes its
+    run, may write other budgets, and leaves the sum as it is: such a sum is of fewer runs, and says nothing.
+    """
+    return runs << _HALF | _rows_checksum(connection, (_OF_THE_PART[CheckedPart.BUDGETS],), runs & _LOW)
+
+
+def runs_at(budgets_checksum: int) -> int:
+    """How many runs the file had noted when this checksum of its budgets was written."""
+    return budgets_checksum >> _HALF
+
+
+def count_runs(connection: apsw.Connection) -> int:
+    return connection.execute("SELECT count(*) FROM runs").get
 
 
 def has_part(connection: apsw.Connection, part: CheckedPart) -> bool:
@@ -117,8 +137,7 @@ def has_part(connection: apsw.Connection, part: CheckedPart) -> bool:
     return connection.execute(_OF_THE_PART[part]).fetchone() is not None
 
 
-def _rows_checksum(connection: apsw.Connection, statements: Iterable[str]) -> int:
-    check = 0
+def _rows_checksum(connection: apsw.Connection, statements: Iterable[str], check: int = 0) -> int:
     for sql in statements:
         for row in connection.execute(sql):
             check = crc32(_encode(row), check)

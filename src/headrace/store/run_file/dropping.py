@@ -32,25 +32,35 @@ from headrace.store.transactions import transaction
 from headrace.store.verification import Verification
 from headrace.survey.record import Usage
 
-# What can be put right in a copy; anything else (pages, the plan, the lists) a run could not do without.
+# What can be put right in a copy; anything else (pages, the plan, the lists) a run could not do without. Budgets are
+# given again with the next run, whatever becomes of rows.
 DROPPABLE = frozenset({"interviews", "details", "failures", "counters", "questions", "answers in flight", "row blocks"})
+_OF_NO_ROW = frozenset({"budgets"})
 _TYPES = {"null": type(None), "integer": int, "real": float, "text": str, "blob": bytes}
 _OF_AN_INTERVIEW = ("interviews", "details", "failures", "pending")
 
 
 def can_be_dropped(found: Verification) -> bool:
-    """Whether a run can make good all the damage, once the damaged rows are gone."""
-    return found.findings.keys() <= DROPPABLE and not found.run_again.is_cut and not found.is_added_up
+    """Whether a run can make good all the damage to rows, once the damaged ones are gone."""
+    is_all = found.findings.keys() <= DROPPABLE | _OF_NO_ROW
+    return is_all and not found.run_again.is_cut and not found.is_added_up
+
+
+def has_damaged_rows(found: Verification) -> bool:
+    return not found.findings.keys() <= _OF_NO_ROW
 
 
 def check_can_be_dropped(found: Verification) -> None:
     if can_be_dropped(found):
         return
-    rest = [kind for kind in found.findings if kind not in DROPPABLE]
-    what = f"its {' and '.join(rest)} are" if rest else "more than 100,000 stretches of its interviews are"
-    what = "it keeps totals, out of which no interview can be taken, and is" if found.is_added_up else what
+    rest = [kind for kind in found.findings if kind not in DROPPABLE | _OF_NO_ROW]
+    why = "more than 100,000 stretches of its interviews are damaged"
+    if found.is_added_up:
+        why = "it keeps totals, out of which no interview can be taken"
+    elif rest:
+        why = f"there is damage in its {' and '.join(rest)}"
     raise RunFileDamaged(
-        f"{found.path} cannot be put right by dropping rows: {what} damaged.",
+        f"{found.path} cannot be put right by dropping rows: {why}.",
         path=found.path,
         fix="Restore a copy, or run the job again into a new file; headrace verify lists all that is damaged.",
     )

@@ -35,7 +35,7 @@ from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums, has_embedded_files
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.embedded_files import embed_files
-from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
+from headrace.store.run_file.stored_job.kept_budgets import KeptBudgets, read_budgets, write_budgets
 from headrace.store.run_file.stored_job.moved_files import follow_moved_files
 from headrace.store.run_file.stored_job.plan_check import add_part_checks
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
@@ -142,7 +142,7 @@ class RunFile:
             plan=plan,
             keeping=keeping,
             totals=read_totals(connection, path) if keeping.totals is not None else [],
-            budgets=options.budgets(read_budgets(connection, path)),
+            budgets=read_budgets(connection).of_run(options, path),
             live=live,
             dictionary=dictionary,
             done=done,
@@ -203,7 +203,7 @@ class RunFile:
 
     def keep_budgets(self) -> None:
         """Put this run's budgets in force for the runs after it."""
-        if read_budgets(self.connection, self.path) != self.budgets:
+        if read_budgets(self.connection) != KeptBudgets(self.budgets):
             with self.live.transaction():
                 write_budgets(self.connection, self.budgets)
 

@@ -19,13 +19,14 @@ from headrace.plan.bitmap import Bitmap
 from headrace.steady_clock import SteadyClock
 from headrace.store.history.stored_history import IDLE_NOTED_EVERY_S, NOTED_EVERY_S, HistoryWriter, stored_bytes
 from headrace.store.live_file import LiveFile
-from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
+from headrace.store.run_file.checksums import CHECK, CheckedPart, counters_checksum, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import RunOutcome, read_counters
 from headrace.store.run_file.keeping.stored_totals import TotalState, write_totals
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
 from headrace.store.run_file.row_blocks import RowBlocks
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
+from headrace.store.run_file.stored_job.plan_check import write_part_check
 from headrace.survey.record import AnswerRecord, Usage, encode_record, without_texts
 from headrace.survey.values import SqlValue
 
@@ -213,6 +214,7 @@ class RunNote:
         with live.transaction():
             self._connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
             self._number = self._connection.last_insert_rowid()
+            write_part_check(self._connection, CheckedPart.BUDGETS)  # with this run counted
             self.history = HistoryWriter(self._connection, self._number)
         self._done = done
 

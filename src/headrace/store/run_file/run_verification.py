@@ -67,6 +67,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
     loaded: list[tuple[RunHeader, Plan]] = []
     found.attempt("plan", lambda: loaded.append((RunHeader.load(connection, path), read_plan(connection, path))))
     found.attempt("counters", lambda: read_counters(connection, path))
+    found.attempt("budgets", lambda: read_budgets(connection).check(path))
     if loaded:
         ((header, plan),) = loaded
         found.is_added_up = header.keeping.keep is Keep.NOTHING or header.keeping.totals is not None
@@ -96,7 +97,6 @@ def _check_plan(connection: apsw.Connection, found: Verification, plan: Plan) ->
     Survey.from_row(read_meta(connection, "survey"))
     read_identity(connection)
     read_settings(connection)
-    read_budgets(connection, found.path)
 
 
 def _check_totals(connection: apsw.Connection, found: Verification, text: str, check: TotalsCheck | None) -> None:

@@ -106,7 +106,7 @@ class _NewFile:
     def finish(self, sources: Iterator[MergeSource]) -> Merged:
         """Write the plan, the counters and the budgets."""
         connection = self._connection
-        budgets = _added_budgets([read_budgets(source.connection, source.path) for source in sources])
+        budgets = _added_budgets([_budgets_of(source) for source in sources])
         count = "SELECT count(*) FROM interviews"
         done: int = connection.execute(count).get
         failed: int = connection.execute(f"{count} WHERE status = {int(Status.FAILED)}").get
@@ -234,6 +234,12 @@ class _NewFile:
     def _has_answers(self, ordinal: int) -> bool:
         held = (f"EXISTS(SELECT 1 FROM {table} WHERE ordinal = ?1)" for table in ("interviews", "pending"))
         return bool(self._connection.execute(f"SELECT {' OR '.join(held)}", (ordinal,)).get)
+
+
+def _budgets_of(source: MergeSource) -> Budgets:
+    kept = read_budgets(source.connection)
+    kept.check(source.path)
+    return kept.budgets
 
 
 def _added_budgets(budgets: list[Budgets]) -> Budgets:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import apsw
 
-from headrace.limits import Budgets
 from headrace.plan.called_models import with_claimed_models
 from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
@@ -25,7 +24,7 @@ from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.keeping.stored_keep import Keeping, read_keeping
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta, read_settings
-from headrace.store.run_file.stored_job.kept_budgets import read_budgets
+from headrace.store.run_file.stored_job.kept_budgets import KeptBudgets, read_budgets
 from headrace.store.run_file.stored_job.plan_check import has_checked_rows
 from headrace.store.run_file.stored_job.stored_boxes import count_planned, read_plan
 from headrace.store.run_file.stored_job.stored_plan import check_lists
@@ -131,7 +130,7 @@ class KeptPlan(NamedTuple):
     identity: Identity
     iterations: int
     interviews: int
-    budgets: Budgets
+    budgets: KeptBudgets
     keeping: Keeping
 
 
@@ -142,7 +141,7 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     connection = open_run_file(path)
     try:
         with translated_errors(path):
-            plan, budgets = read_plan(connection, path), read_budgets(connection, path)
+            plan, budgets = read_plan(connection, path), read_budgets(connection)
             interviews, keeping = count_planned(connection, path, plan), read_keeping(connection, path)
             with decoding(path, "its identity"):
                 return KeptPlan(read_identity(connection), plan.shape.iteration, interviews, budgets, keeping)
