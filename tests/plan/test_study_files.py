@@ -1,6 +1,7 @@
 """Surveys, lists and jobs as files, and back."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from headrace import (
     Instruction,
     Model,
     QuestionFreeText,
+    QuestionFunctional,
     QuestionMultipleChoice,
     QuestionNumerical,
     Scenario,
@@ -194,6 +196,36 @@ def test_a_study_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
         job.save(path)
     assert (path.read_bytes(), beside.read_bytes()) == before
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_study_that_is_refused_leaves_the_lists_beside_the_old_one(tmp_path):
+    path, model = tmp_path / "study.yaml", Model("test", canned_response="Yes")
+    survey = Survey([QuestionFreeText(question_name="q", question_text="{{ agent.n }} {{ scenario.m }}?")])
+    agents = AgentList(Agent({"n": number}) for number in range(1_500))
+    scenarios = ScenarioList(Scenario({"m": number}) for number in range(1_500))
+    survey.by(agents, scenarios, model).save(path)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    assert len(before) == 3
+    few = ScenarioList(Scenario({"m": -number}) for number in range(1_200))
+    with pytest.raises(SurveyError, match="function"):
+        survey.add_question(QuestionFunctional(question_name="f", func=len)).by(agents, few, model).save(path)
+    too_many = AgentList((Agent({"n": -number}) for number in range(1_200)), codebook={"n": "number"})
+    with pytest.raises(ListError, match="codebook"):
+        survey.by(too_many, few, model).save(path)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def test_a_replaced_file_keeps_its_rights_whatever_the_umask(tmp_path):
+    path = tmp_path / "study.yaml"
+    before = os.umask(0o077)
+    try:
+        _job().save(path)
+        assert path.stat().st_mode & 0o777 == 0o600
+        path.chmod(0o664)
+        _job().save(path)
+        assert path.stat().st_mode & 0o777 == 0o664
+    finally:
+        os.umask(before)
 
 
 def test_a_study_by_hand_runs_from_the_command(tmp_path):

@@ -106,6 +106,21 @@ def test_a_planted_second_name_of_a_file_is_not_written_to(tmp_path: Path) -> No
     assert victim.read_text() == "precious"
 
 
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_second_name_of_another_file_beside_a_run_file_is_refused_and_the_file_kept(
+    tmp_path: Path, suffix: str
+) -> None:
+    path, victim, precious = tmp_path / "x.run", tmp_path / "victim", os.urandom(200_000)
+    job().run(path, limit=1).close()
+    victim.write_bytes(precious)
+    Path(f"{path}{suffix}").hardlink_to(victim)
+    with pytest.raises(RunFileError, match="second name"):
+        job().run(path)
+    with pytest.raises(RunFileError, match="second name"):
+        Results.open(path)
+    assert victim.read_bytes() == precious
+
+
 def test_an_export_writes_to_no_name_that_could_be_foreseen(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -135,7 +150,7 @@ def test_what_is_no_plain_file_beside_a_run_file_is_refused_in_words(
     make(f"{path}{suffix}")
     ran = in_a_process(COMMAND, command, str(path))
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert f"headrace: {path}{suffix} is a link, a directory, a FIFO or the like" in ran.stderr
+    assert f"headrace: {path}{suffix} is a link, has a second name, or is a directory, a FIFO or the like" in ran.stderr
     assert "find out who did, then move it away" in ran.stderr
 
 

@@ -31,18 +31,25 @@ def replacing(path: Path) -> Generator[Path]:
         _remove(unfinished)
 
 
-def _make(unfinished: Path, mode: int) -> None:
+def _make(unfinished: Path, mode: int | None) -> None:
     """Make the file where there is nothing: a link put there by somebody else would lead the writer elsewhere."""
-    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), mode))
+    made = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), mode or _USUAL_MODE)
+    try:
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(made, mode)  # the umask is for new files
+    finally:
+        os.close(made)
 
 
-def _mode_of(path: Path) -> int:
-    """The rights of the file that is replaced, as far as the umask leaves them: who made it private wants it so."""
+def _mode_of(path: Path) -> int | None:
+    """The rights of the file that is replaced: who made it private, or let others write it, wants it so. None where
+    there is none, or what is there is no file.
+    """
     try:
         found = path.lstat().st_mode
     except FileNotFoundError:
-        return _USUAL_MODE
-    return found & _USUAL_MODE | _OWN_MODE if stat.S_ISREG(found) else _USUAL_MODE
+        return None
+    return found & _USUAL_MODE | _OWN_MODE if stat.S_ISREG(found) else None
 
 
 def _remove(unfinished: Path) -> None:

@@ -15,7 +15,7 @@ that a user has to allow. Functions are never written. Does not cover: what is w
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -45,7 +45,8 @@ _REACHING = frozenset({"base_url", "api_key_env", "extra_headers", "extra_body",
 def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
     """Write a survey or a list to a `.yaml`, `.yml` or `.json` file."""
     _refuse_functions(held)
-    _write(_plain(held.to_dict()), _checked_path(path))
+    with ExitStack() as replaced:
+        _write(_plain(held.to_dict()), _checked_path(path), replaced)
 
 
 def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
@@ -97,8 +98,13 @@ def job_to_dict(job: Job, lists: Mapping[str, Any]) -> dict[str, Any]:
 def save_job(job: Job, path: str | Path) -> None:
     """Write a job; a list of more than 1,000 rows goes into a `.jsonl` file beside it, as a stream."""
     path = _checked_path(path)
-    lists = {name: _list_or_file(path, name, rows) for name, rows in job.given_lists().items()}
-    _write(job_to_dict(job, lists), path)
+    lists = job.given_lists()
+    study = job_to_dict(job, {name: _list_or_name(path, name, rows) for name, rows in lists.items()})
+    with ExitStack() as replaced:  # nothing before all is written; then the study last
+        _write(study, path, replaced)
+        for name, rows in lists.items():
+            if len(rows) > _MOST_ROWS:
+                _write_rows(rows, _file_beside(path, name), replaced)
 
 
 def job_from_dict(job: type[Job], data: Any, path: Path | None = None, allowed: frozenset[str] = frozenset()) -> Job:
@@ -163,7 +169,8 @@ def _refuse_functions(held: Survey | AgentList | ScenarioList) -> None:
         )
 
 
-def _list_or_file(study: Path, name: str, rows: AgentList | ScenarioList) -> Any:
+def _list_or_name(study: Path, name: str, rows: AgentList | ScenarioList) -> Any:
+    """A list as the study holds it: its rows, or the name of the file that they go into."""
     if len(rows) <= _MOST_ROWS:
         return rows.to_dict()
     if isinstance(rows, AgentList) and rows.settings.to_row():
@@ -171,12 +178,19 @@ def _list_or_file(study: Path, name: str, rows: AgentList | ScenarioList) -> Any
             f"{len(rows):,} agents with a codebook or a template are too many for one file.",
             fix="Save their traits as .csv or .jsonl, and give the codebook in the program.",
         )
-    beside = study.with_name(f"{study.stem}.{name}.jsonl")
-    if not _is_read_from(beside, rows):
-        with _replacing(beside) as unfinished, unfinished.open("wb") as file:
-            for row in rows.source.rows():
-                file.write(row + b"\n")
-    return beside.name
+    return _file_beside(study, name).name
+
+
+def _file_beside(study: Path, name: str) -> Path:
+    return study.with_name(f"{study.stem}.{name}.jsonl")
+
+
+def _write_rows(rows: AgentList | ScenarioList, beside: Path, replaced: ExitStack) -> None:
+    if _is_read_from(beside, rows):
+        return
+    with replaced.enter_context(_replacing(beside)).open("wb") as file:
+        for row in rows.source.rows():
+            file.write(row + b"\n")
 
 
 def _is_read_from(beside: Path, rows: AgentList | ScenarioList) -> bool:
@@ -263,15 +277,15 @@ def _checked_path(path: str | Path) -> Path:
     return path
 
 
-def _write(data: dict[str, Any], path: Path) -> None:
+def _write(data: dict[str, Any], path: Path, replaced: ExitStack) -> None:
+    """Write what replaces `path` when `replaced` ends without an error."""
     if path.suffix.lower() == ".json":
         text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
     else:
         import yaml
 
         text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
-    with _replacing(path) as unfinished:
-        unfinished.write_text(text, "utf-8")
+    replaced.enter_context(_replacing(path)).write_text(text, "utf-8")
 
 
 @contextmanager

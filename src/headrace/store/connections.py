@@ -92,7 +92,9 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
 
 
 def _refuse_odd_files(path: Path) -> None:
-    """Refuse a file, or one that SQLite would open beside it, that is not a regular file: SQLite waits for a FIFO."""
+    """Refuse a file, or one that SQLite would open beside it, that is not a regular file: SQLite waits for a FIFO. One
+    beside it that has a second name is refused too: SQLite would empty what may be another file of the user's.
+    """
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "not a regular file"
         raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
@@ -100,12 +102,13 @@ def _refuse_odd_files(path: Path) -> None:
     for suffix in _BESIDE:
         beside = named.with_name(named.name + suffix)
         try:
-            is_odd = not stat.S_ISREG(beside.lstat().st_mode)
+            found = beside.lstat()
         except OSError:
             continue  # there is none, or SQLite says why it cannot be had
-        if is_odd:
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             raise RunFileError(
-                f"{beside} is a link, a directory, a FIFO or the like, and {path} cannot be opened beside it.",
+                f"{beside} is a link, has a second name, or is a directory, a FIFO or the like, and {path} cannot be"
+                " opened beside it.",
                 path=path,
                 fix="Neither Headrace nor SQLite makes such a file: find out who did, then move it away.",
             )
