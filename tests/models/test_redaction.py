@@ -40,6 +40,25 @@ FORMS = {
 }
 
 
+def _apart(text: str, size: int, gap: str) -> str:
+    return gap.join(text[at : at + size] for at in range(0, len(text), size))
+
+
+GAPPED = {
+    "hex-spaced": _apart(KEY.encode().hex(), 2, " "),
+    "hex-colons": _apart(KEY.encode().hex().upper(), 2, ":"),
+    "hex-escapes": "\\x" + _apart(KEY.encode().hex(), 2, "\\x"),
+    "hex-escapes-json": "\\\\x" + _apart(KEY.encode().hex(), 2, "\\\\x"),
+    "quoted-printable": "=" + _apart(KEY.encode().hex().upper(), 2, "="),
+    "base64-lines": _apart(base64.b64encode(KEY.encode()).decode(), 20, "\n"),
+    "base64-lines-json": _apart(base64.b64encode(f"user:{KEY}".encode()).decode(), 13, "\\r\\n"),
+    "letters": _apart(KEY, 1, " "),
+    "lines": _apart(KEY, 9, "\\n"),
+    "no-width": _apart(KEY, 1, "\u200b"),
+    "utf-16": KEY.encode("utf-16-le").decode(),
+}
+
+
 @pytest.fixture
 def sent() -> SentKeys:
     found = SentKeys()
@@ -52,6 +71,18 @@ def sent() -> SentKeys:
 def test_a_key_is_taken_out_in_every_form(sent, form, around):
     cleaned = sent.clean_body(around.format(form).encode(), is_answer=True).decode()
     assert cleaned in {around.format("[key]"), around.format("[key][key]")}
+
+
+@pytest.mark.parametrize("form", GAPPED.values(), ids=GAPPED)
+def test_a_key_is_taken_out_where_lines_or_separators_break_it(sent, form):
+    body = f'{{"error":{{"message":"Bad <{form}> e"}}}}'.encode()
+    cleaned = sent.clean_body(body, is_answer=True).decode()
+    before, hidden, behind = cleaned.partition("[key]")
+    assert hidden
+    assert (
+        len(before + behind) <= len('{"error":{"message":"Bad <> e"}}') + 8
+    )  # marks of an encoding, a prefix's letters
+    assert cleaned.endswith('> e"}}')
 
 
 @pytest.mark.parametrize("around", ["é{}é", "\ud800{}", "{}"])

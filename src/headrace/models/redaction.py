@@ -2,7 +2,8 @@
 
 By value: the key itself, a long beginning or end of it (a service may cut it short), in capitals or small letters, and
 in the encodings a service may repeat it in: JSON and percent escapes, HTML entities, hex, and base64, also of a longer
-text such as `user:key`. Keys that were renewed count on: a token that has expired here may be valid elsewhere.
+text such as `user:key`, and broken over lines or with separators between its letters (`73:6b`, UTF-16). Not in octal,
+base32, lists of numbers, or two encodings over each other. Keys that were renewed count on: a token that has expired here may be valid elsewhere.
 
 Most bodies hold nothing of the kind, so the first look is a handful of searches, some microseconds for 2 KB; the exact
 one (`_Decoded`) is made only where that found something, or a letter of a key behind an escape.
@@ -39,6 +40,8 @@ _ESCAPE = re.compile(
     r"|&(?:amp;)?#0*(?P<decimal>[0-9]{2,3});?|(?P<named>&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar|period|colon);)"
     r"|\\+(?P<plain>[\"/\\])"
 )
+# What stands between lines, in `73 6b`, `73:6b`, `\x73\x6b` and `=73=6B`, in UTF-16, and a space without width in UTF-8.
+_GAP = r"(?:\\+[nrtx]|[\s:=,;\x00]|\u00e2\u0080\u008b){0,4}"
 _OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
 
 
@@ -144,8 +147,8 @@ class _SentKey:
                 return True
         return False
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """The places of the key in a text without escapes."""
+    def spans(self, text: str, rare: bytes) -> Iterator[tuple[int, int]]:
+        """The places of the key in a text without escapes; `rare` are its capitals and digits."""
         for form in dict.fromkeys((self.key, self.key.lower(), self.key.upper())):
             yield from _found(text, form)
         if self._has_parts:
@@ -154,6 +157,22 @@ class _SentKey:
         for form in self._encoded:
             for start, end in _found(text, form):
                 yield _widened(text, start, end)
+        for form_rare, pattern in self._gapped:
+            if form_rare in rare:
+                yield from (_widened(text, *match.span()) for match in pattern.finditer(text))
+
+    @cached_property
+    def _gapped(self) -> list[tuple[bytes, re.Pattern[str]]]:
+        """Patterns of the key and its encodings with separators between their letters, each with the capitals and digits
+        that a text with it has one after the other. A form with few of those could be any text.
+        """
+        forms = [self.key, *self._encoded] if self.is_secret else []
+        rare = {form: form.encode().translate(None, _COMMON) for form in forms}
+        return [
+            (rare[form], re.compile(_GAP.join(map(re.escape, form))))
+            for form in forms
+            if len(rare[form]) >= _LEAST_RARE
+        ]
 
     @property
     def _has_parts(self) -> bool:
@@ -241,8 +260,9 @@ def _letter(match: re.Match[str]) -> str:
 
 def _cleaned(text: str, keys: list[_SentKey]) -> str:
     decoded = _Decoded(text)
+    rare = decoded.text.encode("latin-1").translate(None, _COMMON)
     spans = [
-        (decoded.origin(start), decoded.origin(end)) for key in keys for start, end in key.spans(decoded.text)
+        (decoded.origin(start), decoded.origin(end)) for key in keys for start, end in key.spans(decoded.text, rare)
     ]  # bounded by the body
     pieces, at = list[str](), 0
     for start, end in sorted(spans):
