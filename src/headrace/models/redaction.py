@@ -3,7 +3,8 @@
 By value: the key itself, a long beginning or end of it (a service may cut it short), in capitals or small letters, and
 in the encodings a service may repeat it in: JSON and percent escapes, HTML entities, hex, and base64, also of a longer
 text such as `user:key`, and broken over lines or with separators between its letters (`73:6b`, UTF-16). Not in octal,
-base32, lists of numbers, or two encodings over each other. Keys that were renewed count on: a token that has expired here may be valid elsewhere.
+base32, lists of numbers, or encoded twice. Keys that were renewed count on: a token that has expired here may be valid
+elsewhere.
 
 Most bodies hold nothing of the kind, so the first look is a handful of searches, some microseconds for 2 KB; the exact
 one (`_Decoded`) is made only where that found something, or a letter of a key behind an escape.
@@ -27,7 +28,7 @@ _LEAST_HIDDEN = 6
 _MOST_KEYS = 256  # ten days of a key that is renewed every hour; each takes a microsecond of every reply
 _COMMON = bytes(sorted({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"}))
 _LEAST_RARE = 4
-_SCATTERED = 24  # letters of a form that are looked for one by one: hardly a body has as many in their order
+_SCATTERED = 16  # letters of a form that are looked for one by one: hardly a body has as many in their order
 _OF_ENCODINGS = frozenset("+/=")
 # At the end of a JSON string: the beginning of an escape that may go on in the next one.
 _CUT_ESCAPE = re.compile(rb'(?:%[0-9a-fA-F]*+|&[#0-9A-Za-z;]*+|\\\\[u0-9a-fA-F]*+)"')
@@ -40,7 +41,7 @@ _ESCAPE = re.compile(
     r"|&(?:amp;)?#0*(?P<decimal>[0-9]{2,3});?|(?P<named>&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar|period|colon);)"
     r"|\\+(?P<plain>[\"/\\])"
 )
-# What stands between lines, in `73 6b`, `73:6b`, `\x73\x6b` and `=73=6B`, in UTF-16, and a space without width in UTF-8.
+# Between lines, in `73 6b`, `73:6b`, `\x73\x6b` and `=73=6B`, in UTF-16, and a space without width in UTF-8.
 _GAP = r"(?:\\+[nrtx]|[\s:=,;\x00]|\u00e2\u0080\u008b){0,4}"
 _OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
 
@@ -126,7 +127,6 @@ class _SentKey:
         rare = {needle: needle.translate(None, _COMMON) for needle in needles}
         self._rare = [found for found in dict.fromkeys(rare.values()) if len(found) >= _LEAST_RARE]
         self._plain = [needle for needle in needles if len(rare[needle]) < _LEAST_RARE]
-        self._scattered = [(_scattered(rare[needle]), _scattered(needle)) for needle in needles]
 
     def may_be_in(self, body: bytes, rare: bytes) -> bool:
         """False where the body holds the key in no form, except perhaps behind escapes. `rare` are the body's capitals
@@ -147,6 +147,12 @@ class _SentKey:
                 return True
         return False
 
+    @cached_property
+    def _scattered(self) -> list[tuple[re.Pattern[bytes], re.Pattern[bytes]]]:
+        """For each form two patterns: of its capitals and digits, and of all its letters."""
+        needles = [needle.encode() for needle in self._needles()]
+        return [(_scattered(needle.translate(None, _COMMON)), _scattered(needle)) for needle in needles]
+
     def spans(self, text: str, rare: bytes) -> Iterator[tuple[int, int]]:
         """The places of the key in a text without escapes; `rare` are its capitals and digits."""
         for form in dict.fromkeys((self.key, self.key.lower(), self.key.upper())):
@@ -163,8 +169,8 @@ class _SentKey:
 
     @cached_property
     def _gapped(self) -> list[tuple[bytes, re.Pattern[str]]]:
-        """Patterns of the key and its encodings with separators between their letters, each with the capitals and digits
-        that a text with it has one after the other. A form with few of those could be any text.
+        """Patterns of the key and its encodings with separators between their letters, each with the capitals and
+        digits that a text with it has one after the other. A form with few of those could be any text.
         """
         forms = [self.key, *self._encoded] if self.is_secret else []
         rare = {form: form.encode().translate(None, _COMMON) for form in forms}
