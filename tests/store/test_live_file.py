@@ -189,7 +189,7 @@ def test_the_log_of_a_file_that_was_only_moved_is_kept_and_named(tmp_path: Path,
     beside = kept.rename(archived.with_name(kept.name))
     for name in ("town.run", "renamed.run"):
         archived = archived.rename(archived.with_name(name))
-        with pytest.raises(LogMissing, match=rf"It may be {kept.name}, .*: name it {name}-wal\."):
+        with pytest.raises(LogMissing, match=rf"It is {kept.name}, .*: name it {name}-wal\."):
             Results.open(archived)
     beside.rename(archived.with_name("renamed.run-wal"))
     assert count_of(archived) == done > 0

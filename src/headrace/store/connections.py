@@ -39,7 +39,7 @@ from headrace.store.disk_errors import (
 from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
-from headrace.store.write_ahead_log import check_log_is_there
+from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there
 
 _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02
@@ -76,9 +76,13 @@ def release_pages() -> None:
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
     """Make a connection to a file that exists. Every connection to a file of ours is made here."""
+    return _connected(path, str(path), flags)
+
+
+def _connected(path: Path, name: str, flags: int) -> apsw.Connection:
     _refuse_odd_files(path)
     try:
-        connection = apsw.Connection(str(path), flags=flags)
+        connection = apsw.Connection(name, flags=flags)
     except UnicodeEncodeError:
         raise RunFileError(
             f"The name of {cell_text(str(path), 200)} is not UTF-8, and SQLite opens no other.",
@@ -89,6 +93,16 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
     track(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     return connection
+
+
+def _refuse_foreign_log(path: Path) -> None:
+    """Refuse a file whose neighbour `-wal` is another file's. Without a log this costs a look at its name."""
+
+    def alone() -> apsw.Connection:
+        name = f"{path.resolve().as_uri()}?immutable=1"  # SQLite then looks for no log, and takes no lock
+        return _connected(path, name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+    check_log_is_its_own(path, alone, lambda: connect(path, flags=apsw.SQLITE_OPEN_READONLY))
 
 
 def _refuse_odd_files(path: Path) -> None:
@@ -141,6 +155,7 @@ def lift_heap_bound() -> None:
 
 def open_writer(path: Path) -> apsw.Connection:
     """Open a connection whose commits are on disk when they return. The caller holds the file's lock."""
+    _refuse_foreign_log(path)
     with _making_a_writer():
         connection = connect(path)
         try:
@@ -207,6 +222,7 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
 
 
 def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
+    _refuse_foreign_log(path)
     connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         check(connection, path)
@@ -244,6 +260,7 @@ def roll_back(path: Path) -> None:
         return
     _refuse_odd_files(path)
     _refuse_foreign_journal(path, journal)
+    _refuse_foreign_log(path)
     connection = connect(path)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()

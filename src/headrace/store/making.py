@@ -19,7 +19,7 @@ from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
 from headrace.store.write_ahead_log import put_log_aside
 
-OF_A_WRITER = "('writer', 'log')"  # rows of `meta` that are about the process that writes, and its log
+OF_A_WRITER = "('writer', 'log', 'log salts')"  # rows of `meta` that are about the process that writes, and its log
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # Of a database that was here before: SQLite would replay them into the new one.
 _LEFT_BESIDE = ("-journal", "-wal", "-shm")

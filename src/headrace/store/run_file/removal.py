@@ -21,6 +21,7 @@ from headrace.store.kept_names import free_name
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
 from headrace.store.run_file.reader import open_run_file
+from headrace.store.write_ahead_log import remove_mark
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
 _BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making", ".making-journal")
@@ -77,6 +78,7 @@ def _gather_into_one_file(path: Path) -> None:
     try:
         with suppress(apsw.BusyError, apsw.LockedError):
             seal(connection)
+            remove_mark(connection)  # of a log that is lost: the next one is not it
     finally:
         connection.close()
     log = path.with_name(path.name + "-wal")
