@@ -201,6 +201,8 @@ def test_a_kept_log_never_gets_the_name_of_a_kept_file_nor_the_other_way_round(t
     (tmp_path / "a.20260512-093000-2.run-wal").touch()
     for name in ("a.run", "a.run-wal"):
         assert free_name(tmp_path / name, moment).name == name.replace("a.", "a.20260512-093000-3.")
+    (tmp_path / "a.20260512-093000-3.run").symlink_to("gone.run")
+    assert free_name(tmp_path / "a.run", moment).name == "a.20260512-093000-4.run", "a link has its name"
 
 
 async def test_an_engine_keeps_the_log_of_an_earlier_file_and_clears_an_empty_one_away(tmp_path: Path, caplog) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from os.path import lexists
 from pathlib import Path
 
 LOG = "-wal"
@@ -20,7 +21,7 @@ def free_name(path: Path, moment: time.struct_time) -> Path:
     """The first free name for a file that is renamed at this moment. A file and a log that do not belong together never
     get one name: SQLite would replay the log into the file.
     """
-    return next(name for name in _kept_names(path, moment) if not name.exists() and not _partner(name).exists())
+    return next(name for name in _kept_names(path, moment) if not lexists(name) and not lexists(_partner(name)))
 
 
 def _partner(path: Path) -> Path:
