@@ -193,7 +193,7 @@ def test_a_killed_compact_leaves_the_file_whole(tmp_path: Path, words: list[str]
 
 
 def test_what_a_killed_compaction_left_is_removed_when_the_file_is_written_next(copy: Path):
-    for left in ("copy.run.making", "copy.run.making-journal"):
+    for left in ("copy.run.making", "copy.run.making-journal", "copy.run.making-wal", "copy.run.making-shm"):
         copy.with_name(left).write_bytes(b"half of it")
     assert CliRunner().invoke(app, ["resume", str(copy)]).exit_code in (0, 3)
     assert [path.name for path in copy.parent.iterdir()] == ["copy.run"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import RunFileError, StorageFull
+from headrace.plain_files.side_files import is_regular
 from headrace.store.connections import connect
 from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
@@ -71,8 +72,9 @@ def remove_unfinished(path: Path) -> None:
     caller holds the file's lock.
     """
     making = _making(path)
+    beside = [making.with_name(making.name + suffix) for suffix in _LEFT_BESIDE]
     with _in_words(path):
-        for unfinished in (making, making.with_name(making.name + "-journal")):
+        for unfinished in (making, *filter(is_regular, beside)):  # anything else is refused when the file is made
             unfinished.unlink(missing_ok=True)
 
 

@@ -24,7 +24,8 @@ from headrace.store.run_file.reader import open_run_file
 from headrace.store.write_ahead_log import remove_mark
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
-_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making", ".making-journal")
+_OF_SQLITE = ("-wal", "-shm", "-journal")
+_BESIDE = (*_OF_SQLITE, ".lock", ".sock", ".making", *(f".making{suffix}" for suffix in _OF_SQLITE))
 PARTS = ".parts"  # the directory of Parquet files that DuckDB reads
 _IN_PARTS = (".parquet", ".json", ".lock", ".part")
 
