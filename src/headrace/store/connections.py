@@ -110,9 +110,15 @@ def _refuse_odd_files(path: Path) -> None:
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "not a regular file"
         raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
-    named = path.resolve() if path.is_symlink() else path  # SQLite looks beside what a link leads to
+    refuse_odd_neighbours(path.resolve() if path.is_symlink() else path)  # SQLite looks beside what a link leads to
+
+
+def refuse_odd_neighbours(path: Path) -> None:
+    """Refuse what is not a regular file under the name of a journal, a log or its index beside this path, at which
+    there may be nothing.
+    """
     for suffix in _BESIDE:
-        beside = named.with_name(named.name + suffix)
+        beside = path.with_name(path.name + suffix)
         try:
             is_odd = not stat.S_ISREG(beside.lstat().st_mode)
         except OSError:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from os.path import lexists
 from pathlib import Path
 
+from headrace.plain_files.side_files import is_regular
+
 LOG = "-wal"
 _STAMP = "%Y%m%d-%H%M%S"
 
@@ -49,7 +51,8 @@ def kept_logs(path: Path) -> list[Path]:
     may have had another name when its log was kept, so logs of all files with this ending are among them.
     """
     log = path.with_name(path.name + LOG)
-    return [kept for kept in _found(log, ".+") if not _partner(kept).exists()] if log.suffix else []
+    found = _found(log, ".+") if log.suffix else []
+    return [kept for kept in found if is_regular(kept) and not lexists(_partner(kept))]
 
 
 def _found(path: Path, stem: str) -> list[Path]:

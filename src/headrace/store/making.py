@@ -15,7 +15,7 @@ import apsw
 
 from headrace.errors import RunFileError, StorageFull
 from headrace.plain_files.side_files import is_regular
-from headrace.store.connections import connect
+from headrace.store.connections import connect, refuse_odd_neighbours
 from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
 from headrace.store.write_ahead_log import put_log_aside
@@ -33,6 +33,7 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
     `begin` fills the empty file before it is opened.
     """
     making = _making(path)
+    refuse_odd_neighbours(path)  # before the work, and again before they are put aside
     remove_unfinished(path)
     with _in_words(path):
         make_file(making)
@@ -61,6 +62,7 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
 
 
 def _clear_beside(path: Path) -> None:
+    refuse_odd_neighbours(path)
     if not path.exists() or path.stat().st_size == 0:  # what was here is elsewhere now, or removed: nobody can tell
         put_log_aside(path)
     for suffix in _LEFT_BESIDE:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
@@ -270,6 +271,7 @@ def _log_of(path: Path) -> Path:
 
 def _has_rows(log: Path) -> bool:
     try:
-        return log.stat().st_size > _HEADER_BYTES
+        found = log.lstat()
     except OSError:
         return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > _HEADER_BYTES
