@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakSet
@@ -75,12 +76,20 @@ def release_pages() -> None:
 
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
-    """Make a connection to a file that exists. Every connection to a file of ours is made here."""
+    """Make a connection to a file that exists. Every connection that sees all of a file of ours is made here."""
+    _refuse_odd_file(path)
+    refuse_odd_neighbours(path.resolve() if path.is_symlink() else path)  # SQLite looks beside what a link leads to
     return _connected(path, str(path), flags)
 
 
+def _connect_alone(path: Path) -> apsw.Connection:
+    """Make a connection that reads a file as it lies on disk: SQLite opens nothing beside it, and takes no lock."""
+    _refuse_odd_file(path)
+    name = f"{path.resolve().as_uri()}?immutable=1"
+    return _connected(path, name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
 def _connected(path: Path, name: str, flags: int) -> apsw.Connection:
-    _refuse_odd_files(path)
     try:
         connection = apsw.Connection(name, flags=flags)
     except UnicodeEncodeError:
@@ -97,20 +106,15 @@ def _connected(path: Path, name: str, flags: int) -> apsw.Connection:
 
 def _refuse_foreign_log(path: Path) -> None:
     """Refuse a file whose neighbour `-wal` is another file's. Without a log this costs a look at its name."""
-
-    def alone() -> apsw.Connection:
-        name = f"{path.resolve().as_uri()}?immutable=1"  # SQLite then looks for no log, and takes no lock
-        return _connected(path, name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-
-    check_log_is_its_own(path, alone, lambda: connect(path, flags=apsw.SQLITE_OPEN_READONLY))
+    with_log = partial(connect, path, flags=apsw.SQLITE_OPEN_READONLY)
+    check_log_is_its_own(path, partial(_connect_alone, path), with_log)
 
 
-def _refuse_odd_files(path: Path) -> None:
-    """Refuse a file, or one that SQLite would open beside it, that is not a regular file: SQLite waits for a FIFO."""
+def _refuse_odd_file(path: Path) -> None:
+    """Refuse what is not a regular file: SQLite waits for a FIFO."""
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "not a regular file"
         raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
-    refuse_odd_neighbours(path.resolve() if path.is_symlink() else path)  # SQLite looks beside what a link leads to
 
 
 def refuse_odd_neighbours(path: Path) -> None:
@@ -187,11 +191,11 @@ def _making_a_writer() -> Generator[None]:
 
 
 def is_file_of_ours(path: Path) -> bool:
-    """Whether this is a run file or an engine file, of any version. It asks SQLite: closing a plain descriptor would
-    drop the locks that this process may have on the file.
+    """Whether this is a run file or an engine file, of any version and with anything beside it. It asks SQLite: closing
+    a plain descriptor would drop the locks that this process may have on the file.
     """
     try:
-        connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = _connect_alone(path)
     except apsw.Error:
         return False
     try:
@@ -264,7 +268,8 @@ def roll_back(path: Path) -> None:
     journal = path.with_name(path.name + "-journal")
     if not journal.exists() or not path.exists():
         return
-    _refuse_odd_files(path)
+    _refuse_odd_file(path)
+    refuse_odd_neighbours(path)
     _refuse_foreign_journal(path, journal)
     _refuse_foreign_log(path)
     connection = connect(path)
