@@ -220,7 +220,7 @@ def test_a_killed_compact_leaves_the_file_whole(tmp_path: Path, words: list[str]
 
 
 def test_what_a_killed_compaction_left_is_removed_when_the_file_is_written_next(copy: Path):
-    for left in ("copy.run.making", "copy.run.making-journal"):
+    for left in ("copy.run.making", "copy.run.making-journal", "copy.run.making-wal", "copy.run.making-shm"):
         copy.with_name(left).write_bytes(b"half of it")
     assert CliRunner().invoke(app, ["resume", str(copy)]).exit_code in (0, 3)
     assert [path.name for path in copy.parent.iterdir()] == ["copy.run"]
@@ -234,3 +234,17 @@ def test_a_compaction_that_was_killed_before_the_last_step_keeps_one_copy_when_i
     assert {path.name for path in copy.parent.iterdir()} == {copy.name, kept.name}
     assert kept.read_bytes() == before
     assert verify(copy).findings == {}
+
+
+@pytest.mark.parametrize("leads_to", ["copy.run", "gone.run"])
+def test_a_link_is_not_taken_for_the_copy_of_a_damaged_file(copy: Path, monkeypatch: pytest.MonkeyPatch, leads_to: str):
+    edit(copy, "UPDATE interviews SET a0 = 'Goad' WHERE ordinal = 9")
+    before = copy.read_bytes()
+    monkeypatch.setattr("headrace.store.whole_files.time.strftime", lambda *_: "20260101-000000")
+    link = copy.with_name("copy.damaged-20260101-000000.run")
+    link.symlink_to(leads_to)
+    kept = copy.with_name("copy.damaged-20260101-000000-2.run")
+    assert f"{kept}" in compact(str(copy), "--drop-damaged")
+    assert kept.read_bytes() == before
+    assert str(link.readlink()) == leads_to
+    assert {path.name for path in copy.parent.iterdir()} == {copy.name, link.name, kept.name}

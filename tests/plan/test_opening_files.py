@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import types
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -318,3 +319,11 @@ def test_any_iterable_of_dicts_is_a_source(tmp_path):
     assert ScenarioList.from_source(dict(row) for row in ROWS) == ScenarioList(ROWS)
     job = Job.map("{{ text }}", pa.Table.from_pylist(ROWS)).by(Model("test", canned_response="ok"))
     assert len(job.run(tmp_path / "a.run")) == 2
+
+
+def test_what_lies_beside_a_sqlite_file_of_a_list_is_told_as_a_list_s_error(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "a.db")) as made:
+        made.execute("create table people(n)")
+    (tmp_path / "a.db-wal").mkdir()
+    with pytest.raises(ListError, match=r"a\.db-wal is a link, a directory"):
+        ScenarioList.from_sqlite(tmp_path / "a.db").to_list()

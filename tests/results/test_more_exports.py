@@ -161,6 +161,19 @@ class _Cells(HTMLParser):
             self.rows[-1][-1] += data.strip("\n")
 
 
+def test_what_lies_beside_an_export_is_no_matter_of_run_files(results: Results, tmp_path: Path) -> None:
+    files.city(tmp_path / "other.run", people=2)
+    for name in ("out.csv", "out.db", "other.run"):
+        (tmp_path / f"{name}-wal").mkdir()
+    (tmp_path / "out.csv").write_text("old")
+    assert results.to_csv(tmp_path / "out.csv").read_text("utf-8").count("answer.") == len(NAMES)
+    results.to_sqlite(tmp_path / "out.db")
+    with pytest.raises(OptionError, match=r"out.db-wal is a link, a directory.*Export to another path"):
+        results.to_sqlite(tmp_path / "out.db")
+    with pytest.raises(OptionError, match="is a run file, and would be lost"):
+        results.to_csv(tmp_path / "other.run")
+
+
 def test_html_shows_values_and_runs_none(results: Results, tmp_path: Path) -> None:
     written = results.to_html(tmp_path / "out.html")
     assert isinstance(written, Path)

@@ -189,7 +189,7 @@ def test_the_log_of_a_file_that_was_only_moved_is_kept_and_named(tmp_path: Path,
     beside = kept.rename(archived.with_name(kept.name))
     for name in ("town.run", "renamed.run"):
         archived = archived.rename(archived.with_name(name))
-        with pytest.raises(LogMissing, match=rf"It may be {kept.name}, .*: name it {name}-wal\."):
+        with pytest.raises(LogMissing, match=rf"It is {kept.name}, .*: name it {name}-wal\."):
             Results.open(archived)
     beside.rename(archived.with_name("renamed.run-wal"))
     assert count_of(archived) == done > 0
@@ -201,6 +201,8 @@ def test_a_kept_log_never_gets_the_name_of_a_kept_file_nor_the_other_way_round(t
     (tmp_path / "a.20260512-093000-2.run-wal").touch()
     for name in ("a.run", "a.run-wal"):
         assert free_name(tmp_path / name, moment).name == name.replace("a.", "a.20260512-093000-3.")
+    (tmp_path / "a.20260512-093000-3.run").symlink_to("gone.run")
+    assert free_name(tmp_path / "a.run", moment).name == "a.20260512-093000-4.run", "a link has its name"
 
 
 async def test_an_engine_keeps_the_log_of_an_earlier_file_and_clears_an_empty_one_away(tmp_path: Path, caplog) -> None:

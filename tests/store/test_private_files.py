@@ -24,6 +24,7 @@ from headrace.store import lock as locks
 from headrace.store.disk_errors import translated_errors
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.home import cache_path
+from headrace.store.kept_names import kept_logs
 from headrace.store.lock import WriterLock, writer_of
 from tests.trouble.programs.letters import letters_job
 
@@ -160,6 +161,29 @@ def test_a_run_is_refused_beside_a_journal_that_is_no_plain_file(tmp_path: Path,
     make(str(tmp_path / "x.run-journal"))
     ran = in_a_process(COMMAND, "resume", str(tmp_path / "x.run"))
     assert (ran.returncode, "x.run-journal is a link" in ran.stderr) == (1, True), ran.stderr
+
+
+@odd
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_what_is_no_plain_file_stays_where_a_run_file_is_made(
+    tmp_path: Path, suffix: str, make: Callable[[str], None]
+) -> None:
+    beside = tmp_path / f"x.run{suffix}"
+    make(str(beside))
+    before = beside.lstat()
+    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, a directory, a FIFO or the like"):
+        job().run(tmp_path / "x.run")
+    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, a directory, a FIFO or the like"):
+        EngineFile.open(tmp_path / "x.run")
+    assert os.path.samestat(beside.lstat(), before)
+    assert [each.name for each in tmp_path.iterdir()] == [beside.name]
+
+
+@odd
+def test_no_kept_log_is_anything_but_a_plain_file(tmp_path: Path, make: Callable[[str], None]) -> None:
+    make(str(tmp_path / "x.20260101-000000.run-wal"))
+    (tmp_path / "x.20250101-000000.run-wal").touch()
+    assert [kept.name for kept in kept_logs(tmp_path / "x.run")] == ["x.20250101-000000.run-wal"]
 
 
 @odd

@@ -26,6 +26,14 @@ def open_side_file(path: Path) -> int:
     raise OSError(errno.EINVAL, "it is not a regular file")
 
 
+def is_regular(path: Path) -> bool:
+    """Whether there is a regular file of this name, not a link to one."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def is_only_ours(descriptor: int) -> bool:
     """Whether this user owns an open file, and the file has no second name that leads elsewhere."""
     found = os.fstat(descriptor)

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakSet
@@ -39,7 +40,7 @@ from headrace.store.disk_errors import (
 from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
-from headrace.store.write_ahead_log import check_log_is_there
+from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there
 
 _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02
@@ -75,10 +76,22 @@ def release_pages() -> None:
 
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
-    """Make a connection to a file that exists. Every connection to a file of ours is made here."""
-    _refuse_odd_files(path)
+    """Make a connection to a file that exists. Every connection that sees all of a file of ours is made here."""
+    _refuse_odd_file(path)
+    refuse_odd_neighbours(path.resolve() if path.is_symlink() else path)  # SQLite looks beside what a link leads to
+    return _connected(path, str(path), flags)
+
+
+def _connect_alone(path: Path) -> apsw.Connection:
+    """Make a connection that reads a file as it lies on disk: SQLite opens nothing beside it, and takes no lock."""
+    _refuse_odd_file(path)
+    name = f"{path.resolve().as_uri()}?immutable=1"
+    return _connected(path, name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def _connected(path: Path, name: str, flags: int) -> apsw.Connection:
     try:
-        connection = apsw.Connection(str(path), flags=flags)
+        connection = apsw.Connection(name, flags=flags)
     except UnicodeEncodeError:
         raise RunFileError(
             f"The name of {cell_text(str(path), 200)} is not UTF-8, and SQLite opens no other.",
@@ -91,16 +104,26 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
     return connection
 
 
-def _refuse_odd_files(path: Path) -> None:
-    """Refuse a file, or one that SQLite would open beside it, that is not a regular file: SQLite waits for a FIFO. One
-    beside it that has a second name is refused too: SQLite would empty what may be another file of the user's.
-    """
+def _refuse_foreign_log(path: Path) -> None:
+    """Refuse a file whose neighbour `-wal` is another file's. Without a log this costs a look at its name."""
+    with_log = partial(connect, path, flags=apsw.SQLITE_OPEN_READONLY)
+    check_log_is_its_own(path, partial(_connect_alone, path), with_log)
+
+
+def _refuse_odd_file(path: Path) -> None:
+    """Refuse what is not a regular file: SQLite waits for a FIFO."""
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "not a regular file"
         raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
-    named = path.resolve() if path.is_symlink() else path  # SQLite looks beside what a link leads to
+
+
+def refuse_odd_neighbours(path: Path) -> None:
+    """Refuse what is not a regular file under the name of a journal, a log or its index beside this path, at which
+    there may be nothing. One with a second name is refused too: SQLite would empty what may be another file of the
+    user's.
+    """
     for suffix in _BESIDE:
-        beside = named.with_name(named.name + suffix)
+        beside = path.with_name(path.name + suffix)
         try:
             found = beside.lstat()
         except OSError:
@@ -144,6 +167,7 @@ def lift_heap_bound() -> None:
 
 def open_writer(path: Path) -> apsw.Connection:
     """Open a connection whose commits are on disk when they return. The caller holds the file's lock."""
+    _refuse_foreign_log(path)
     with _making_a_writer():
         connection = connect(path)
         try:
@@ -169,11 +193,11 @@ def _making_a_writer() -> Generator[None]:
 
 
 def is_file_of_ours(path: Path) -> bool:
-    """Whether this is a run file or an engine file, of any version. It asks SQLite: closing a plain descriptor would
-    drop the locks that this process may have on the file.
+    """Whether this is a run file or an engine file, of any version and with anything beside it. It asks SQLite: closing
+    a plain descriptor would drop the locks that this process may have on the file.
     """
     try:
-        connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection = _connect_alone(path)
     except apsw.Error:
         return False
     try:
@@ -210,6 +234,7 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
 
 
 def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
+    _refuse_foreign_log(path)
     connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         check(connection, path)
@@ -245,8 +270,10 @@ def roll_back(path: Path) -> None:
     journal = path.with_name(path.name + "-journal")
     if not journal.exists() or not path.exists():
         return
-    _refuse_odd_files(path)
+    _refuse_odd_file(path)
+    refuse_odd_neighbours(path)
     _refuse_foreign_journal(path, journal)
+    _refuse_foreign_log(path)
     connection = connect(path)
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()

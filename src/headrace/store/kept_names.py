@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from os.path import lexists
 from pathlib import Path
+
+from headrace.plain_files.side_files import is_regular
 
 LOG = "-wal"
 _STAMP = "%Y%m%d-%H%M%S"
@@ -20,7 +23,7 @@ def free_name(path: Path, moment: time.struct_time) -> Path:
     """The first free name for a file that is renamed at this moment. A file and a log that do not belong together never
     get one name: SQLite would replay the log into the file.
     """
-    return next(name for name in _kept_names(path, moment) if not name.exists() and not _partner(name).exists())
+    return next(name for name in _kept_names(path, moment) if not lexists(name) and not lexists(_partner(name)))
 
 
 def _partner(path: Path) -> Path:
@@ -44,16 +47,20 @@ def kept_files(path: Path) -> list[Path]:
 
 
 def kept_logs(path: Path) -> list[Path]:
-    """The logs beside a run file that were kept without their file, the latest first. The file may have had another
-    name when its log was kept, so all that were kept of files with this ending are named.
+    """The logs beside a run file that were kept without their file: those of its name first, the latest first. The file
+    may have had another name when its log was kept, so logs of all files with this ending are among them.
     """
     log = path.with_name(path.name + LOG)
-    return [kept for kept in _found(log, ".+") if not _partner(kept).exists()] if log.suffix else []
+    found = _found(log, ".+") if log.suffix else []
+    return [kept for kept in found if is_regular(kept) and not lexists(_partner(kept))]
 
 
 def _found(path: Path, stem: str) -> list[Path]:
-    given = re.compile(rf"{stem}\.\d{{8}}-\d{{6}}(-\d+)?{re.escape(path.suffix)}")
+    """The kept files whose stem matches this pattern, those of the path's own stem first, the latest first."""
+    given = re.compile(rf"({stem})\.(\d{{8}}-\d{{6}})(?:-(\d+))?{re.escape(path.suffix)}")
     try:
-        return sorted((each for each in path.parent.iterdir() if given.fullmatch(each.name)), reverse=True)
+        found = [(match, each) for each in path.parent.iterdir() if (match := given.fullmatch(each.name))]
     except OSError:  # the directory is gone, or may not be listed
         return []
+    found.sort(key=lambda each: (each[0][1] == path.stem, each[0][2], int(each[0][3] or 1)), reverse=True)
+    return [each for _, each in found]

@@ -14,12 +14,13 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import RunFileError, StorageFull
-from headrace.store.connections import connect
+from headrace.plain_files.side_files import is_regular
+from headrace.store.connections import connect, refuse_odd_neighbours
 from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
 from headrace.store.write_ahead_log import put_log_aside
 
-OF_A_WRITER = "('writer', 'log')"  # rows of `meta` that are about the process that writes, and its log
+OF_A_WRITER = "('writer', 'log', 'log salts')"  # rows of `meta` that are about the process that writes, and its log
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # Of a database that was here before: SQLite would replay them into the new one.
 _LEFT_BESIDE = ("-journal", "-wal", "-shm")
@@ -32,6 +33,7 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
     `begin` fills the empty file before it is opened.
     """
     making = _making(path)
+    refuse_odd_neighbours(path)  # before the work, and again before they are put aside
     remove_unfinished(path)
     with _in_words(path):
         make_file(making)
@@ -60,6 +62,7 @@ def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Gen
 
 
 def _clear_beside(path: Path) -> None:
+    refuse_odd_neighbours(path)
     if not path.exists() or path.stat().st_size == 0:  # what was here is elsewhere now, or removed: nobody can tell
         put_log_aside(path)
     for suffix in _LEFT_BESIDE:
@@ -71,8 +74,9 @@ def remove_unfinished(path: Path) -> None:
     caller holds the file's lock.
     """
     making = _making(path)
+    beside = [making.with_name(making.name + suffix) for suffix in _LEFT_BESIDE]
     with _in_words(path):
-        for unfinished in (making, making.with_name(making.name + "-journal")):
+        for unfinished in (making, *filter(is_regular, beside)):  # anything else is refused when the file is made
             unfinished.unlink(missing_ok=True)
 
 

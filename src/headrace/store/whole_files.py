@@ -145,13 +145,14 @@ def _droppable(source: apsw.Connection, path: Path) -> Verification:
 
 def _under_another_name(source: apsw.Connection, path: Path) -> Path:
     """Give the old file a second name, which it keeps when the new one takes its place. A compaction that was killed in
-    between has given it one already.
+    between has given it one already. A link that leads to the file is no second name: it will lead to the new one.
     """
     for former in path.parent.glob(f"{glob.escape(path.stem)}.damaged-*{glob.escape(path.suffix)}"):
-        if former.samefile(path):
-            return former
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            if os.path.samestat(former.lstat(), path.lstat()):
+                return former
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    kept = next(each for each in _names_for(path, stamp) if not each.exists())
+    kept = next(each for each in _names_for(path, stamp) if not os.path.lexists(each))
     try:
         os.link(path, kept)
     except OSError:  # a file system without links

@@ -1,4 +1,4 @@
-"""The log beside a file in WAL mode (`x.run-wal`): keeping it short, and noticing that it is missing.
+"""The log beside a file in WAL mode (`x.run-wal`): keeping it short, and noticing that it is missing or another file's.
 
 After a kill, rows may be in the log alone. So the log is brought into the file every 5 s of writing and every 16 MB,
 and the file itself says whether more of the log follows:
@@ -7,32 +7,48 @@ and the file itself says whether more of the log follows:
 
 The commits behind that checkpoint are in the log alone, and the last of them says "this is the end". A file that says
 "more follows" and has no log has lost rows; a file whose log any SQLite tool has brought in says "this is the end".
+
+SQLite replays any log that has the right name. So "more follows" comes with the log's salts, two numbers in its header:
+the first is random in a new log and one higher each time the log begins anew, which it does at most once between two
+checkpoints. Not noticed: the log of a twin, where file and log were copied by hand together and both have gone on.
+A file says no salts once it is closed in order, or where an earlier version wrote it. When it was made must then read
+the same with the log and without it: not noticed is a log of a file that has its table `meta` in other pages.
 Does not cover: who may write (claim).
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import apsw
 
 from headrace.display import visible
 from headrace.errors import LogMissing, spelled
+from headrace.plain_files.side_files import open_side_file
 from headrace.store.kept_names import LOG, free_name, kept_logs
 from headrace.store.transactions import transaction
 
-_KEY = "log"
+_Opening: TypeAlias = Callable[[], apsw.Connection]
+_KEY, _SALTS_KEY = "log", "log salts"
 _MORE_FOLLOWS, _THE_END = 1, 0
+_SAID = f"""
+SELECT key, value FROM meta WHERE key IN ('{_KEY}', '{_SALTS_KEY}', 'created_at', 'token') AND octet_length(value) < 100
+"""
 _MOST_PAGES = 4_000
 _MOST_S = 5.0
 _AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
 _HEADER_BYTES = 32
-_MOST_NAMED = 3
+_SALTS = slice(16, 24)  # in the header; each salt has four bytes
+_LOOKS = 3  # a live writer may bring in its log between two of them
+_MOST_NAMED, _MOST_COMPARED = 3, 1_000
 _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
 
 
@@ -41,6 +57,7 @@ class WriteAheadLog:
 
     def __init__(self, connection: apsw.Connection, clock: Callable[[], float] = time.monotonic) -> None:
         self._connection = connection
+        self._path = Path(connection.filename_wal)
         self._clock = clock
         self._pages = 0
         self._try_at_pages = _MOST_PAGES
@@ -74,10 +91,10 @@ class WriteAheadLog:
     def _shorten(self, check: Callable[[], None]) -> None:
         is_whole = True
         with suppress(*_NO_ROOM):  # then the next commit has the same trouble, and says so
-            self._mark(_MORE_FOLLOWS, check)
+            self._mark_more_follows(check)
             pages, brought_in = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             is_whole = pages == brought_in
-            self._mark(_THE_END, check)
+            self._mark(_THE_END, None, check)
         if self._pages >= _MOST_PAGES:
             self._try_at_pages = self._pages + _AGAIN_AFTER_PAGES
         self._has_new = not is_whole
@@ -85,11 +102,21 @@ class WriteAheadLog:
 
     def remove_mark(self) -> None:
         """Delete the mark, inside the caller's transaction: the file is about to leave WAL mode."""
-        self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
+        remove_mark(self._connection)
 
-    def _mark(self, mark: int, check: Callable[[], None]) -> None:
+    def _mark_more_follows(self, check: Callable[[], None]) -> None:
+        for _ in range(2):  # where all of the log is in the file, this commit begins it anew, with other salts
+            salts = _salts_of(self._path)
+            self._mark(_MORE_FOLLOWS, salts, check)
+            if _salts_of(self._path) == salts:
+                return
+
+    def _mark(self, mark: int, salts: bytes | None, check: Callable[[], None]) -> None:
         with transaction(self._connection):
-            self._connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (_KEY, mark))
+            remove_mark(self._connection)
+            self._connection.execute("INSERT INTO meta VALUES(?, ?)", (_KEY, mark))
+            if salts is not None:
+                self._connection.execute("INSERT INTO meta VALUES(?, ?)", (_SALTS_KEY, salts))
             check()
 
     def _note_commit(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
@@ -111,19 +138,86 @@ def unsynced(connection: apsw.Connection) -> Generator[None]:
         connection.execute("PRAGMA synchronous=FULL").fetchall()
 
 
+def remove_mark(connection: apsw.Connection) -> None:
+    """Delete what a file says of its log, inside the caller's transaction."""
+    connection.execute(f"DELETE FROM meta WHERE key IN ('{_KEY}', '{_SALTS_KEY}')")
+
+
+def check_log_is_its_own(path: Path, alone: _Opening, with_log: _Opening) -> None:
+    """Refuse a log beside the file that is another file's, before anything is read through it or brought in.
+
+    `alone` opens the file as it lies on disk, without its log, and `with_log` opens it as SQLite sees it; both only to
+    read, since closing a connection that may write brings the log in. What cannot be read is not compared: the caller's
+    own opening says why.
+    """
+    log = _log_of(path)
+    for _ in range(_LOOKS):
+        if not _has_rows(log) or _is_its_own(log, alone, with_log):
+            return
+    raise LogMissing(
+        f"{log} is another file's log, or one of another time, and would damage {path}, which is unharmed so far.",
+        path=path,
+        fix=f"Move {log.name} away, beside its own file if you know it, then open {path.name} again: what it needs"
+        " instead is said there.",
+    )
+
+
+def _is_its_own(log: Path, alone: _Opening, with_log: _Opening) -> bool:
+    salts = _salts_of(log)  # before the file, which says later salts once a writer has brought the log in
+    said = _said_by(alone)
+    if said.salts is not None:
+        return salts is None or _may_follow(salts, said.salts)
+    return said.made is None or _said_by(with_log).made in (None, said.made)
+
+
+class _LogMark(NamedTuple):
+    """What a file says of itself and its log: the salts only where more follows in the log."""
+
+    made: object = None
+    salts: bytes | None = None
+
+
+def _said_by(opening: _Opening) -> _LogMark:
+    try:
+        with closing(opening()) as connection:
+            return _said_in(connection)
+    except (apsw.Error, UnicodeDecodeError):  # not ours, damaged, or half brought in by a killed writer
+        return _LogMark()
+
+
+def _said_in(connection: apsw.Connection) -> _LogMark:
+    found = {str(key): value for key, value in connection.execute(_SAID).fetchall()}
+    salts = found.get(_SALTS_KEY) if found.get(_KEY) == _MORE_FOLLOWS else None
+    return _LogMark(found.get("created_at", found.get("token")), salts if isinstance(salts, bytes) else None)
+
+
+def _salts_of(log: Path) -> bytes | None:
+    try:
+        with os.fdopen(open_side_file(log), "rb") as file:
+            return file.read(_HEADER_BYTES)[_SALTS]
+    except OSError:
+        return None
+
+
+def _may_follow(salts: bytes, said: bytes) -> bool:
+    """Whether a log with these salts is the one that a file speaks of, or has begun anew since."""
+    return salts == said or int.from_bytes(salts[:4]) == (int.from_bytes(said[:4]) + 1) % 2**32
+
+
 def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file whose last rows are in a log that is not beside it any more."""
+    log = _log_of(path)
     for _ in range(2):  # a writer may have ended, and gathered its log, between the two looks
-        if not _needs_log(connection) or _has_log(path):
+        if not _needs_log(connection) or _has_rows(log):
             return
-    log = path.with_name(path.name + LOG)
+    kept = _kept_in_words(path, log, _said_in(connection).salts)
     raise LogMissing(
         f"{log} is missing: rows that were journaled are in it, and not yet in {path}. After a kill, and of a run that"
         " goes on, the two files belong together.",
         path=path,
         fix=spelled(
-            f"Put it back beside the file.{_kept_in_words(path, log)} If it is lost, keep what there is with: headrace"
-            f" copy {path} NEW --without-log; the new file goes on from there. {{fresh}} starts over.",
+            f"Put it back beside the file.{kept} If it is lost, keep what there is with: headrace copy {path} NEW"
+            " --without-log; the new file goes on from there. {fresh} starts over.",
             fresh=True,
         ),
     )
@@ -149,12 +243,20 @@ def put_log_aside(path: Path) -> None:
     )
 
 
-def _kept_in_words(path: Path, log: Path) -> str:
-    kept = kept_logs(path.resolve())[:_MOST_NAMED]
-    if not kept:
+def _kept_in_words(path: Path, log: Path, salts: bytes | None) -> str:
+    found = kept_logs(path.resolve())[:_MOST_COMPARED]
+    if salts is not None:
+        found = [each for each in found if (held := _salts_of(each)) is not None and _may_follow(held, salts)]
+    if not found:
         return ""
-    names = " or ".join(each.name for each in kept)
-    return f" It may be {names}, kept when a new file was made in the place of one that was moved: name it {log.name}."
+    names = " or ".join(each.name for each in found[:_MOST_NAMED])
+    when = "kept when a new file was made in the place of one that was moved"
+    if salts is not None:
+        return f" It is {names}, {when}: name it {log.name}."
+    return (
+        f" It may be {names}, {when}. Copy the file and the log before you name the log {log.name}: another file's log"
+        " would damage the file."
+    )
 
 
 def _needs_log(connection: apsw.Connection) -> bool:
@@ -162,13 +264,14 @@ def _needs_log(connection: apsw.Connection) -> bool:
     return mark == _MORE_FOLLOWS and connection.pragma("journal_mode") == "wal"
 
 
-def _has_log(path: Path) -> bool:
-    path = path.resolve()
-    return _has_rows(path.with_name(path.name + LOG))
+def _log_of(path: Path) -> Path:
+    path = path.resolve() if path.is_symlink() else path  # SQLite looks beside what a link leads to
+    return path.with_name(path.name + LOG)
 
 
 def _has_rows(log: Path) -> bool:
     try:
-        return log.stat().st_size > _HEADER_BYTES
+        found = log.lstat()
     except OSError:
         return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > _HEADER_BYTES

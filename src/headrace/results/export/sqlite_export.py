@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from headrace.errors import InvalidInput, OptionError
+from headrace.errors import InvalidInput, OptionError, RunFileError
 from headrace.expressions import ColumnKind
 from headrace.plain_files.replacing import replacing
 from headrace.results.export.json_values import to_json
@@ -133,6 +133,8 @@ def _refuse_other_contents(path: Path, table: str) -> None:
             held = connection.execute("SELECT name FROM sqlite_schema LIMIT 2").fetchall()
         finally:
             connection.close()
+    except RunFileError as error:  # what lies beside it
+        raise OptionError(error.message, fix="Export to another path.") from None
     except apsw.Error:
         held = []
     if held != [(table,)]:

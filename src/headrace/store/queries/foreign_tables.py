@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import ListError, nearest, spelled
+from headrace.errors import ListError, RunFileError, nearest, spelled
 from headrace.plan.sources.given_paths import is_plain_file
 from headrace.plan.sources.header_names import renamed_columns
 from headrace.store.connections import connect
@@ -38,6 +38,8 @@ def foreign_rows(path: Path, table: str | None, query: str | None) -> Iterator[F
             statement = query if query is not None else f"SELECT * FROM {quote_name(_table(connection, table, path))}"
             with only_allowed(connection, _query_without(_computed_columns(connection), path)):
                 yield from _fields(connection, statement, path)
+    except RunFileError as error:  # what lies beside it
+        raise ListError(error.message, fix=error.fix) from None
     except apsw.NotADBError:
         raise ListError(f"{path} is no SQLite file.", fix="Is it the right file?") from None
     except UnicodeDecodeError:

@@ -21,9 +21,11 @@ from headrace.store.kept_names import free_name
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
 from headrace.store.run_file.reader import open_run_file
+from headrace.store.write_ahead_log import remove_mark
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
-_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making", ".making-journal")
+_OF_SQLITE = ("-wal", "-shm", "-journal")
+_BESIDE = (*_OF_SQLITE, ".lock", ".sock", ".making", *(f".making{suffix}" for suffix in _OF_SQLITE))
 PARTS = ".parts"  # the directory of Parquet files that DuckDB reads
 _IN_PARTS = (".parquet", ".json", ".lock", ".part")
 
@@ -77,6 +79,7 @@ def _gather_into_one_file(path: Path) -> None:
     try:
         with suppress(apsw.BusyError, apsw.LockedError):
             seal(connection)
+            remove_mark(connection)  # of a log that is lost: the next one is not it
     finally:
         connection.close()
     log = path.with_name(path.name + "-wal")
