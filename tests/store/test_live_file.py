@@ -19,6 +19,7 @@ from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Res
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
 from headrace.limits import RunOptions
 from headrace.store import write_ahead_log
+from headrace.store.connections import roll_back
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.kept_names import free_name
 from headrace.store.live_file import LiveFile
@@ -270,6 +271,20 @@ def test_a_log_that_another_tool_has_gathered_is_not_missed(tmp_path: Path) -> N
         before = other.execute("SELECT count(*) FROM interviews").fetchone()[0]
     assert not path.with_name("town.run-wal").exists(), "closing the last connection gathers the log"
     assert count_of(path) == before > 0
+
+
+def test_rolling_a_transaction_back_does_not_take_the_log_from_a_file_that_says_more_follows(tmp_path: Path) -> None:
+    path, cut = tmp_path / "a.run", tmp_path / "cut.run"
+
+    def cut_off() -> None:
+        for suffix in ("", "-wal"):
+            Path(f"{cut}{suffix}").write_bytes(Path(f"{path}{suffix}").read_bytes())
+
+    with files.opened(path, files.job(files.survey("one"))) as file:
+        WriteAheadLog(file.live.connection).shorten(cut_off)  # last where "this is the end" is not committed yet
+    Path(f"{cut}-journal").touch()
+    roll_back(cut)
+    assert names_in(cut) == []
 
 
 def test_the_log_is_brought_into_the_file_after_some_seconds_of_writing(tmp_path: Path) -> None:
