@@ -171,9 +171,9 @@ def test_what_is_no_plain_file_stays_where_a_run_file_is_made(
     beside = tmp_path / f"x.run{suffix}"
     make(str(beside))
     before = beside.lstat()
-    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, a directory, a FIFO or the like"):
+    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, has a second name"):
         job().run(tmp_path / "x.run")
-    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, a directory, a FIFO or the like"):
+    with pytest.raises(RunFileError, match=rf"x.run{suffix} is a link, has a second name"):
         EngineFile.open(tmp_path / "x.run")
     assert os.path.samestat(beside.lstat(), before)
     assert [each.name for each in tmp_path.iterdir()] == [beside.name]
