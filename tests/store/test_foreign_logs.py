@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from headrace import Agent, Results, Scenario
-from headrace.errors import LogMissing
+from headrace.errors import LogMissing, RunFileDamaged
 from headrace.store import write_ahead_log
 from headrace.store.connections import open_writer
 from headrace.store.engine_file.engine_file import EngineFile
@@ -16,7 +16,7 @@ from headrace.store.kept_names import kept_logs
 from headrace.store.run_file.rows import row_batch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import compact_file, copy_file, verify
-from headrace.store.write_ahead_log import WriteAheadLog
+from headrace.store.write_ahead_log import META_TABLE, WriteAheadLog
 from tests.results import files
 
 PEOPLE = 30
@@ -185,3 +185,39 @@ def test_logs_that_cannot_be_compared_are_named_with_care_the_file_s_own_name_fi
     assert [each.name for each in kept_logs(path)] == names
     with pytest.raises(LogMissing, match=rf"It may be {' or '.join(names[:3])}, .*Copy the file and the log before"):
         Results.open(path)
+
+
+def test_a_table_that_computes_what_it_says_is_not_read_before_it_is_refused(tmp_path):
+    path = tmp_path / "a.run"
+    with files.opened(path, job_about("Oslo")):
+        pass
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(
+            "ALTER TABLE meta RENAME TO other; CREATE TABLE meta(key, value AS (hex(zeroblob(100000000))));"
+            "INSERT INTO meta(key) VALUES('log')"
+        )
+    log_of(path).write_bytes(bytes(1_000))
+    apsw.memory_high_water(True)
+    with pytest.raises(RunFileDamaged, match="table meta is not the one"):
+        Results.open(path)
+    assert apsw.memory_high_water() < 50_000_000
+
+
+def test_the_tables_of_both_kinds_of_file_are_what_a_log_is_told_by(tmp_path):
+    with files.opened(tmp_path / "a.run", job_about("Oslo")):
+        pass
+    EngineFile.open(tmp_path / "e.run").close()
+    for name in ("a.run", "e.run"):
+        with closing(apsw.Connection(str(tmp_path / name))) as connection:
+            assert connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'meta'").get == META_TABLE
+
+
+def test_a_refused_file_gets_no_empty_log_under_the_name_of_the_missing_one(tmp_path):
+    path = left_by_a_kill(tmp_path / "a.run", "Oslo")
+    log_of(path).unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(LogMissing, match="is missing"):
+        Results.open(path)
+    with pytest.raises(LogMissing, match="is missing"):
+        verify(path)
+    assert sorted(tmp_path.iterdir()) == before

@@ -2,7 +2,8 @@
 
     checks       the job, permissions, models, prices            Session()
     open         lock and open the run file, in a thread         Session.run
-    run          budgets kept, the run noted, steering socket, SurveyRun.run
+    keep         budgets and models' settings, for later runs    RunFile.keep_given
+    run          the run noted, steering socket, SurveyRun.run
     close        the note ended, the file closed, the error of a run that is not complete
 
 `SessionHost` is what differs: whose memory and limiters, which executor, what goes on around the run loop, and the
@@ -122,6 +123,8 @@ class Session:
         file = await asyncio.to_thread(self._open, host)
         try:
             self._check_budgets(file)
+            with translated_errors(self.path):
+                file.keep_given(self.job)  # before the totals begin: they read the models in the file
             async with host.cache() if self._uses_cache else nullcontext() as cache:
                 with closing(WriterThread(file.live)) as writer:
                     executor = host.executor(cache)
@@ -162,7 +165,6 @@ class Session:
     async def _run_noted(self, run: SurveyRun, file: RunFile, host: SessionHost) -> None:
         """Run, and have the file note that and how it ended."""
         with translated_errors(self.path):
-            file.keep_budgets()
             note = file.journal.begin_run(run.tally.reused)
         endpoints = partial(host.limiters.shown, *self.job.called_models)
         outcome = RunOutcome.FAILED

@@ -234,12 +234,12 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
 
 
 def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
+    if needs_log:
+        check_log_is_there(path, partial(_connect_alone, path))
     _refuse_foreign_log(path)
     connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         check(connection, path)
-        if needs_log:
-            check_log_is_there(connection, path)
         connection.execute("PRAGMA temp_store=FILE").fetchall()
         keep_pages(connection, READER_PAGES_KB)
     except (apsw.CorruptError, RunFileDamaged) as error:

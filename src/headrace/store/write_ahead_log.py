@@ -38,6 +38,8 @@ from headrace.store.transactions import transaction
 _Opening: TypeAlias = Callable[[], apsw.Connection]
 _KEY, _SALTS_KEY = "log", "log salts"
 _MORE_FOLLOWS, _THE_END = 1, 0
+# Compared before anything is read of it: the file may not be ours, and its table may compute what it says.
+META_TABLE = "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID"
 _SAID = f"""
 SELECT key, value FROM meta WHERE key IN ('{_KEY}', '{_SALTS_KEY}', 'created_at', 'token') AND octet_length(value) < 100
 """
@@ -175,6 +177,7 @@ class _LogMark(NamedTuple):
 
     made: object = None
     salts: bytes | None = None
+    more_follows: bool = False
 
 
 def _said_by(opening: _Opening) -> _LogMark:
@@ -186,9 +189,14 @@ def _said_by(opening: _Opening) -> _LogMark:
 
 
 def _said_in(connection: apsw.Connection) -> _LogMark:
+    table = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'meta' AND octet_length(sql) < 200").get
+    if table != META_TABLE:
+        return _LogMark()
     found = {str(key): value for key, value in connection.execute(_SAID).fetchall()}
-    salts = found.get(_SALTS_KEY) if found.get(_KEY) == _MORE_FOLLOWS else None
-    return _LogMark(found.get("created_at", found.get("token")), salts if isinstance(salts, bytes) else None)
+    more_follows = found.get(_KEY) == _MORE_FOLLOWS
+    salts = found.get(_SALTS_KEY) if more_follows else None
+    made = found.get("created_at", found.get("token"))
+    return _LogMark(made, salts if isinstance(salts, bytes) else None, more_follows)
 
 
 def _salts_of(log: Path) -> bytes | None:
@@ -204,13 +212,15 @@ def _may_follow(salts: bytes, said: bytes) -> bool:
     return salts == said or int.from_bytes(salts[:4]) == (int.from_bytes(said[:4]) + 1) % 2**32
 
 
-def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file whose last rows are in a log that is not beside it any more."""
-    log = _log_of(path)
-    for _ in range(2):  # a writer may have ended, and gathered its log, between the two looks
-        if not _needs_log(connection) or _has_rows(log):
+def check_log_is_there(path: Path, alone: _Opening) -> None:
+    """Refuse a file whose last rows are in a log that is not beside it any more. `alone` opens the file as it lies on
+    disk: SQLite would make an empty log under the name of the one that is missing.
+    """
+    log, said = _log_of(path), _LogMark()
+    for _ in range(_LOOKS):  # a writer may have ended, and gathered its log, between two of them
+        if _has_rows(log) or not (said := _said_by(alone)).more_follows:
             return
-    kept = _kept_in_words(path, log, _said_in(connection).salts)
+    kept = _kept_in_words(path, log, said.salts)
     raise LogMissing(
         f"{log} is missing: rows that were journaled are in it, and not yet in {path}. After a kill, and of a run that"
         " goes on, the two files belong together.",
@@ -257,11 +267,6 @@ def _kept_in_words(path: Path, log: Path, salts: bytes | None) -> str:
         f" It may be {names}, {when}. Copy the file and the log before you name the log {log.name}: another file's log"
         " would damage the file."
     )
-
-
-def _needs_log(connection: apsw.Connection) -> bool:
-    mark = connection.execute(f"SELECT value FROM meta WHERE key = '{_KEY}'").get
-    return mark == _MORE_FOLLOWS and connection.pragma("journal_mode") == "wal"
 
 
 def _log_of(path: Path) -> Path:

@@ -36,7 +36,8 @@ _LOW = (1 << _HALF) - 1
 _PIECE_LETTERS = 64_000
 _SIGNED = 1 << 63  # SQLite's integers have a sign
 _encode = msgspec.msgpack.Encoder().encode
-# What is written with the plan and stays as it is; runs and options of a run are not among them.
+# What is written with the plan and stays as it is, but for models' settings (kept_models), whose change writes the
+# checksum anew; runs and options of a run are not among them.
 _OF_THE_PLAN = (
     (
         "SELECT key, value FROM meta WHERE key IN ('survey', 'dictionary', 'created_at', 'keep', 'totals')"

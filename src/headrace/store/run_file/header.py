@@ -1,6 +1,8 @@
 """The header of a run file: its questions, models and dictionary, which every reader of its rows needs.
 
-It is small and does not change while the file exists. Does not cover: the plan (stored_plan), the lists (stored_lists).
+It is small. A run may change the models' settings when it begins (stored_job.kept_models); the rest stays. Who reads it
+from a file that another process may be writing does so inside a transaction: its checksum has to be of the same moment.
+Does not cover: the plan (stored_plan), the lists (stored_lists).
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums,
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.embedded_files import embed_files
 from headrace.store.run_file.stored_job.kept_budgets import KeptBudgets, read_budgets, write_budgets
+from headrace.store.run_file.stored_job.kept_models import changed_models, write_models
 from headrace.store.run_file.stored_job.moved_files import follow_moved_files
 from headrace.store.run_file.stored_job.plan_check import add_part_checks
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
@@ -201,15 +202,24 @@ class RunFile:
         failed.remove(_outside(failed, self.done))
         return failed
 
-    def keep_budgets(self) -> None:
-        """Put this run's budgets in force for the runs after it."""
-        if read_budgets(self.connection) != KeptBudgets(self.budgets):
-            with self.live.transaction():
+    def keep_given(self, job: Job) -> None:
+        """Put this run's budgets, and its models' settings, in force for the runs after it."""
+        models = changed_models(self.connection, job)
+        if models or self._has_other_budgets:
+            with self.live.transaction():  # one for both: a limit of cost is worth what its prices are
                 write_budgets(self.connection, self.budgets)
+                write_models(self.connection, models)
 
     def keep_concurrency(self, concurrency: int) -> None:
         self.budgets = structs.replace(self.budgets, concurrency=concurrency)
-        self.keep_budgets()
+        if self._has_other_budgets:
+            with self.live.transaction():
+                write_budgets(self.connection, self.budgets)
+
+    @property
+    def _has_other_budgets(self) -> bool:
+        """Whether this run's budgets are not those that the file keeps."""
+        return read_budgets(self.connection) != KeptBudgets(self.budgets)
 
     def has_answers(self, ordinal: int) -> bool:
         return ordinal in self._pending or ordinal in self.stored

@@ -52,6 +52,7 @@ from headrace.store.run_file.stored_job.kept_budgets import read_budgets
 from headrace.store.run_file.stored_job.plan_check import has_checked_rows, unchecked_parts
 from headrace.store.run_file.stored_job.stored_boxes import read_plan
 from headrace.store.run_file.stored_job.stored_plan import check_lists
+from headrace.store.transactions import transaction
 from headrace.store.verification import Verification
 from headrace.survey.record import Detail, decode_record
 from headrace.survey.survey import Survey
@@ -65,7 +66,7 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
     found = Verification(path)
     found.check_pages(connection)
     loaded: list[tuple[RunHeader, Plan]] = []
-    found.attempt("plan", lambda: loaded.append((RunHeader.load(connection, path), read_plan(connection, path))))
+    found.attempt("plan", lambda: loaded.append(_load_plan(connection, path)))
     found.attempt("counters", lambda: read_counters(connection, path))
     found.attempt("budgets", lambda: read_budgets(connection).check(path))
     if loaded:
@@ -87,6 +88,11 @@ def verify_run_file(connection: apsw.Connection, path: Path, check_totals: Total
     found.attempt("runs", lambda: check_runs(connection, found))
     found.attempt("memory history", lambda: check_history(connection, found))
     return found
+
+
+def _load_plan(connection: apsw.Connection, path: Path) -> tuple[RunHeader, Plan]:
+    with transaction(connection):  # of one moment, also while a run begins
+        return RunHeader.load(connection, path), read_plan(connection, path)
 
 
 def _check_plan(connection: apsw.Connection, found: Verification, plan: Plan) -> None:

@@ -29,6 +29,7 @@ from headrace.store.run_file.stored_job.plan_check import has_checked_rows
 from headrace.store.run_file.stored_job.stored_boxes import count_planned, read_plan
 from headrace.store.run_file.stored_job.stored_plan import check_lists
 from headrace.store.run_file.stored_job.stored_where import read_conditions
+from headrace.store.transactions import transaction
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import check_fields
@@ -105,7 +106,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
     """Read the job that a run file holds. Its models' functions are missing: a file cannot carry them."""
     connection = open_run_file(path)
     try:
-        with translated_errors(path):
+        with translated_errors(path), transaction(connection):
             header, plan = RunHeader.load(connection, path), read_plan(connection, path)
             check_lists(connection, path, plan)
             with decoding(path, "its survey"):
