@@ -1,8 +1,10 @@
 """A table of mistakes and what is printed: what happened, where, and what to do next; never a traceback."""
 
+import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -135,6 +137,48 @@ def test_a_mistake_is_told_in_words(place: Path, words: tuple[str, ...]):
     assert MISTAKES[words] in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not PYTHON.search(ended.stderr)
+
+
+MODELS = {
+    "tset": "No service is known for the model 'tset'.",
+    "gpt4o": "Did you mean 'gpt-4o'?",
+    "test,canned=Good": "no parameter 'canned'.",
+    "test,temprature=1": "Did you mean 'temperature'?",
+    "test,latency_s=abc": "latency_s='abc' must be a number",
+    "qwen3,base_url=localhost:8000": "base_url='localhost:8000' is not an address.",
+    "qwen3,base_url=@nothere.txt": "nothere.txt",
+    "foo,service_name=opnai": "there is no service 'opnai'. Did you mean 'openai'?",
+    "local,path=/nope.gguf": "/nope.gguf",
+    "m,base_url=http://127.0.0.1:9/v1,temprature=1": "Did you mean 'temperature'?",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("words", [RUN[:4], MAP[:4]], ids=["run", "map"])
+def test_a_dry_run_refuses_the_models_that_a_run_refuses(place: Path, words: tuple[str, ...], model: str):
+    dry = headrace(place, *words, "--model", model, "--dry-run")
+    assert (dry.returncode, dry.stdout) == (1, "")
+    if model.startswith("local") and find_spec("xllamacpp") is None:
+        assert "xllamacpp" in dry.stderr
+    else:
+        assert MODELS[model] in dry.stderr
+    assert dry.stderr == headrace(place, *words, "--model", model).stderr
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-0", "gpt-4o,api_key_env=NOT_SET"])
+def test_a_dry_run_needs_no_key(place: Path, model: str):
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    dry = headrace(place, *RUN[:4], "--model", model, "--dry-run", environment=environment)
+    assert (dry.returncode, dry.stderr) == (0, "")
+
+
+def test_a_dry_run_opens_no_file_that_a_study_from_elsewhere_names(place: Path):
+    asked = "survey: {questions: [{kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}]}"
+    (place / "study.yaml").write_text(f"{asked}\nmodels: ['m,base_url=@list.jsonl']\n")
+    words = ("run", "study.yaml", *RUN[2:4], "--dry-run")
+    assert headrace(place, *words).returncode == 0
+    allowed = headrace(place, *words, "--allow", "@list.jsonl")
+    assert (allowed.returncode, "list.jsonl" in allowed.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

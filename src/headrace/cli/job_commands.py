@@ -134,6 +134,9 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
     from headrace.cli.output import show_estimate, show_finished
 
     if flags.dry_run:
+        from headrace.interviews.session import check_estimated
+
+        check_estimated(job, options)
         expected = job.estimate(_times_asked(path, options), limit=options.limit, sample=options.sample)
         show_estimate(expected, as_json=flags.json)
         return
