@@ -112,6 +112,16 @@ def test_a_dry_run_tells_a_small_cost_and_a_budget_that_is_smaller(place: Path):
     assert told == headrace(place, *words, "--max-cost", "none").stdout
 
 
+def test_status_suggests_a_budget_above_what_is_spent(place: Path):
+    words = ("run", "survey.yaml", "--agents", "people.csv", "--scenarios", "cities.jsonl", "-o", "city.run")
+    words = (*words, "--model", 'test,canned_response=No,price={"input": 2.5, "output": 10}')
+    assert headrace(place, *words, "--limit", "2").returncode == 0
+    small = ("--max-cost", "0.000001", "--max-tokens-total", "1")
+    assert headrace(place, "resume", "city.run", *small).returncode == 4
+    go_on = headrace(place, "status", "city.run").stdout.rpartition("headrace resume city.run ")[2]
+    assert headrace(place, "resume", "city.run", *go_on.split()).returncode == 0
+
+
 def test_a_survey_may_be_an_object_of_the_user_s_own_program(place: Path):
     (place / "mine.py").write_text(
         "from headrace import QuestionFreeText, Survey\n"

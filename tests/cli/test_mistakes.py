@@ -80,7 +80,11 @@ MISTAKES = {
     (*RUN[:4],): "The job has no model. Add one with --model: local needs no key",
     (*RUN[:4], "--model", "qwen"): "Name its service: --model qwen,service_name=... with one of",
     (*RUN[:4], "--model", "m,api_key=x,base_url=http://127.0.0.1:9/v1"): "--model NAME,api_key_env=MY_KEY.",
-    (*RUN[:4], "--model", "gpt-4o,api_key_env=NOT_SET"): "name another variable: --model gpt-4o,api_key_env=NAME.",
+    (
+        *RUN[:4],
+        "--model",
+        "gpt-4o,api_key_env=NOT_SET",
+    ): "or run the whole command (run or map) again with another variable: --model gpt-4o,api_key_env=NAME.",
     (*RUN, "--extend"): "--extend needs to know which file. Name the run file with -o.",
     (*RUN[:4], "--model", "m,base_url=http://127.0.0.1:9/v1", "--max-cost", "1"): "--max-cost 1.0 needs prices,",
     (*RUN, "--model", "test", "-o", "city.run"): "start over with --fresh (the old file is kept under another name).",
