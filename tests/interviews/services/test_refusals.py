@@ -47,3 +47,13 @@ def test_a_resumed_run_without_its_key_is_told_what_takes_another(place: Path):
         assert refused.returncode == 1
         assert "Set MY_KEY, or run the whole command (run or map) again with another variable" in refused.stderr
         assert headrace(place, *words(server, ",api_key_env=OTHER_KEY"), environment=with_key).returncode == 0
+
+
+@pytest.mark.parametrize(("behaviour", "words_of_it"), [("400", "hot"), ("401", "Incorrect API key"), ("404", "exist")])
+def test_a_refusal_is_told_once(place: Path, behaviour: str, words_of_it: str):
+    with HostileServer() as server:
+        server.behave(behaviour)
+        said = headrace(place, *words(server)).stderr
+    assert said.count(words_of_it) == 1
+    assert said.count("Check the") == 1
+    assert "headrace: 0 of 2 interviews are done and saved." in said
