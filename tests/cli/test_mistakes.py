@@ -26,6 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
         "part.yaml": SURVEY + "skips: {}\n",
         "setting.yaml": "questions:\n  - {kind: free_text, name: why, txt: 'Why?'}\n",
         "kind.yaml": "questions:\n  - {kind: freetext, name: why, text: 'Why?'}\n",
+        "empty.yaml": "questions: []\n",
         "broken.json": '{"questions": [',
         "cities.csv": "city\nOslo\n",
         "short.csv": "city,size\nOslo\n",
@@ -58,6 +59,12 @@ MISTAKES = {
     ): "setting.yaml, question 1: a free_text question has no setting 'txt'. Did you mean 'text'?",
     ("run", "kind.yaml"): "kind.yaml, question 1: there is no kind of question called 'freetext'. "
     "Did you mean 'free_text'?",
+    (
+        "run",
+        "empty.yaml",
+        "--model",
+        "test",
+    ): "The survey has no questions. Add at least one, in a file under questions:.",
     ("run", "broken.json"): "broken.json is not valid JSON",
     ("run", "program:survay"): "program:survay cannot be imported: module 'program' has no attribute 'survay'",
     ("run", "program:survey"): "program:survey is a int, not a Survey.",
