@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.units import format_dollars
 from tests.cli.forked import headrace
 from tests.forks import Forks
 
@@ -97,6 +98,28 @@ def test_a_dry_run_counts_and_makes_no_file(place: Path):
     told = json.loads(run_city(place, "-o", "city.run", "--dry-run", "--n", "3", "--json").stdout)
     assert (told["interviews"], told["calls"], told["cost"]) == (12, 24, 0.0)
     assert not (place / "city.run").exists()
+
+
+def test_a_dry_run_tells_a_small_cost_and_a_budget_that_is_smaller(place: Path):
+    words = ("run", "survey.yaml", "--agents", "people.csv", "--scenarios", "cities.jsonl", "--dry-run")
+    words = (*words, "--model", 'test,price={"input": 2.5, "output": 10}')
+    cost = json.loads(headrace(place, *words, "--json").stdout)["cost"]
+    assert 0 < cost < 0.01
+    told = headrace(place, *words, "--max-cost", "1").stdout
+    assert f"cost        {format_dollars(cost)}\n" in told
+    above = headrace(place, *words, "--max-cost", "0.0001").stdout
+    assert f"cost        {format_dollars(cost)}, above --max-cost 0.0001: a run would stop before its end\n" in above
+    assert told == headrace(place, *words, "--max-cost", "none").stdout
+
+
+def test_status_suggests_a_budget_above_what_is_spent(place: Path):
+    words = ("run", "survey.yaml", "--agents", "people.csv", "--scenarios", "cities.jsonl", "-o", "city.run")
+    words = (*words, "--model", 'test,canned_response=No,price={"input": 2.5, "output": 10}')
+    assert headrace(place, *words, "--limit", "2").returncode == 0
+    small = ("--max-cost", "0.000001", "--max-tokens-total", "1")
+    assert headrace(place, "resume", "city.run", *small).returncode == 4
+    go_on = headrace(place, "status", "city.run").stdout.rpartition("headrace resume city.run ")[2]
+    assert headrace(place, "resume", "city.run", *go_on.split()).returncode == 0
 
 
 def test_a_survey_may_be_an_object_of_the_user_s_own_program(place: Path):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,10 @@ from typer.testing import CliRunner
 
 from headrace import Engine
 from headrace.cli.main import app
+from headrace.cli.top.top_lines import Room, top_lines
 from headrace.errors import RunFailed
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.web.shown_files import ShownFiles
 from tests.store.kept_files import unpacked
 
 
@@ -73,3 +78,33 @@ async def test_an_engine_without_runs_and_a_file_of_an_older_version_are_shown(t
     await fill(empty, [])
     assert status(empty).splitlines()[0] == f"{empty}: 0 agent runs"
     assert "agent run" in status(unpacked("engine", tmp_path))
+
+
+async def in_state(path: Path, state: RunState) -> None:
+    """An engine file whose one run a killed engine has left in this state."""
+    await fill(path, [-1])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE runs SET state = ?, error = 'pay', ended_at = NULL", (state.value,))
+
+
+async def test_a_run_that_ran_when_its_engine_was_killed_waits_in_status_and_in_top(tmp_path):
+    path = tmp_path / "agents.run"
+    await in_state(path, RunState.RUNNING)
+    assert "1 agent run: 1 waiting\n" in status(path)
+    assert json.loads(status(path, "--json"))["runs"] == {"waiting": 1}
+    told = "\n".join(top_lines(ShownFiles([path]), Room(80, None, has_unicode=True)))
+    assert "runs waiting" in told
+    assert "runs running" not in told
+
+
+async def test_an_undecided_run_has_a_word_and_is_told_with_how_to_decide(tmp_path):
+    path = tmp_path / "agents.run"
+    await in_state(path, RunState.UNDECIDED)
+    told = status(path)
+    assert "1 agent run: 1 undecided\n" in told
+    assert "resolve(status.error, result=...) if it has, or again=True" in told
+    assert "run its program again" not in told
+    assert json.loads(status(path, "--json"))["runs"] == {"undecided": 1}
+    async with Engine(path, isolation="inline", memory="+300MB") as engine:
+        (left,) = await engine.unfinished()
+        await engine.handle(left).cancel()

@@ -1,8 +1,10 @@
 """A table of mistakes and what is printed: what happened, where, and what to do next; never a traceback."""
 
+import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Path:
         "part.yaml": SURVEY + "skips: {}\n",
         "setting.yaml": "questions:\n  - {kind: free_text, name: why, txt: 'Why?'}\n",
         "kind.yaml": "questions:\n  - {kind: freetext, name: why, text: 'Why?'}\n",
+        "empty.yaml": "questions: []\n",
         "broken.json": '{"questions": [',
         "cities.csv": "city\nOslo\n",
         "short.csv": "city,size\nOslo\n",
@@ -56,6 +59,12 @@ MISTAKES = {
     ): "setting.yaml, question 1: a free_text question has no setting 'txt'. Did you mean 'text'?",
     ("run", "kind.yaml"): "kind.yaml, question 1: there is no kind of question called 'freetext'. "
     "Did you mean 'free_text'?",
+    (
+        "run",
+        "empty.yaml",
+        "--model",
+        "test",
+    ): "The survey has no questions. Add at least one, in a file under questions:.",
     ("run", "broken.json"): "broken.json is not valid JSON",
     ("run", "program:survay"): "program:survay cannot be imported: module 'program' has no attribute 'survay'",
     ("run", "program:survey"): "program:survey is a int, not a Survey.",
@@ -78,7 +87,11 @@ MISTAKES = {
     (*RUN[:4],): "The job has no model. Add one with --model: local needs no key",
     (*RUN[:4], "--model", "qwen"): "Name its service: --model qwen,service_name=... with one of",
     (*RUN[:4], "--model", "m,api_key=x,base_url=http://127.0.0.1:9/v1"): "--model NAME,api_key_env=MY_KEY.",
-    (*RUN[:4], "--model", "gpt-4o,api_key_env=NOT_SET"): "name another variable: --model gpt-4o,api_key_env=NAME.",
+    (
+        *RUN[:4],
+        "--model",
+        "gpt-4o,api_key_env=NOT_SET",
+    ): "or run the whole command (run or map) again with another variable: --model gpt-4o,api_key_env=NAME.",
     (*RUN, "--extend"): "--extend needs to know which file. Name the run file with -o.",
     (*RUN[:4], "--model", "m,base_url=http://127.0.0.1:9/v1", "--max-cost", "1"): "--max-cost 1.0 needs prices,",
     (*RUN, "--model", "test", "-o", "city.run"): "start over with --fresh (the old file is kept under another name).",
@@ -135,6 +148,48 @@ def test_a_mistake_is_told_in_words(place: Path, words: tuple[str, ...]):
     assert MISTAKES[words] in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not PYTHON.search(ended.stderr)
+
+
+MODELS = {
+    "tset": "No service is known for the model 'tset'.",
+    "gpt4o": "Did you mean 'gpt-4o'?",
+    "test,canned=Good": "no parameter 'canned'.",
+    "test,temprature=1": "Did you mean 'temperature'?",
+    "test,latency_s=abc": "latency_s='abc' must be a number",
+    "qwen3,base_url=localhost:8000": "base_url='localhost:8000' is not an address.",
+    "qwen3,base_url=@nothere.txt": "nothere.txt",
+    "foo,service_name=opnai": "there is no service 'opnai'. Did you mean 'openai'?",
+    "local,path=/nope.gguf": "/nope.gguf",
+    "m,base_url=http://127.0.0.1:9/v1,temprature=1": "Did you mean 'temperature'?",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("words", [RUN[:4], MAP[:4]], ids=["run", "map"])
+def test_a_dry_run_refuses_the_models_that_a_run_refuses(place: Path, words: tuple[str, ...], model: str):
+    dry = headrace(place, *words, "--model", model, "--dry-run")
+    assert (dry.returncode, dry.stdout) == (1, "")
+    if model.startswith("local") and find_spec("xllamacpp") is None:
+        assert "xllamacpp" in dry.stderr
+    else:
+        assert MODELS[model] in dry.stderr
+    assert dry.stderr == headrace(place, *words, "--model", model).stderr
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-0", "gpt-4o,api_key_env=NOT_SET"])
+def test_a_dry_run_needs_no_key(place: Path, model: str):
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    dry = headrace(place, *RUN[:4], "--model", model, "--dry-run", environment=environment)
+    assert (dry.returncode, dry.stderr) == (0, "")
+
+
+def test_a_dry_run_opens_no_file_that_a_study_from_elsewhere_names(place: Path):
+    asked = "survey: {questions: [{kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}]}"
+    (place / "study.yaml").write_text(f"{asked}\nmodels: ['m,base_url=@list.jsonl']\n")
+    words = ("run", "study.yaml", *RUN[2:4], "--dry-run")
+    assert headrace(place, *words).returncode == 0
+    allowed = headrace(place, *words, "--allow", "@list.jsonl")
+    assert (allowed.returncode, "list.jsonl" in allowed.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,14 @@ def test_a_narrow_list_names_the_files_and_says_once_where_they_are(runs: Path):
     assert [line for line in shown.lines if line.rstrip().endswith("now   a.run")]
 
 
+def test_a_listed_name_that_is_not_in_the_current_directory_is_told_with_its_path(runs: Path):
+    listed = run(runs / "demo.run")
+    ended = headrace("status", "demo.run")
+    assert ended.returncode == 1
+    assert f"There is no run file at {Path('demo.run').resolve()}." in ended.stderr
+    assert f"One of that name is in your data directory: {listed}\n" in ended.stderr
+
+
 def test_no_run_files_are_no_error(runs: Path):
     ended = headrace("runs")
     assert (ended.returncode, ended.stdout) == (0, f"no run files in {runs}\n")

@@ -9,6 +9,7 @@ import pytest
 
 from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismatch, RunFileBusy, RunFileDamaged
+from headrace.interviews import spending
 from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
 from headrace.models.http_client.reply_room import WITHIN_BUDGETS
@@ -132,6 +133,15 @@ def test_a_limit_of_cost_that_is_refused_for_want_of_a_price_is_not_kept(tmp_pat
     with pytest.raises(OptionError, match=r"max_cost=1\.0 needs prices"):
         unpriced.run(path, max_cost=1.0)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_prices_are_to_be_installed_only_where_they_are_not(monkeypatch: pytest.MonkeyPatch, is_installed: bool):
+    monkeypatch.setattr(spending, "can_look_up", lambda: is_installed)
+    unpriced = a_job(1).survey.by(Model("m", base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(OptionError) as refused:
+        spending.check_priced(unpriced, Budgets(max_cost=1.0))
+    assert ("install prices with" in str(refused.value)) is not is_installed
 
 
 def test_starting_over_starts_without_budgets(tmp_path: Path):

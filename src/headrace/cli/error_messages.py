@@ -84,7 +84,16 @@ def _print_error(error: HeadraceError) -> None:
         import traceback
 
         print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-    print(visible(f"headrace: {error.at_command}"), file=sys.stderr)
+    print(visible(f"headrace: {_unsaid(error.at_command)}"), file=sys.stderr)
+
+
+def _unsaid(words: str) -> str:
+    """What of an error's words the last log record has not said: a refused model is logged when it is refused, and may
+    end the run at once.
+    """
+    handlers = logging.getLogger("headrace").handlers
+    last = next((handler.last for handler in handlers if isinstance(handler, LogHandler)), "")
+    return words.removeprefix(last).lstrip() or words
 
 
 def _print_fault() -> None:
@@ -107,11 +116,16 @@ def _has_no_reader() -> bool:
 
 
 class LogHandler(logging.Handler):
-    """Prints log records on standard error as it is at that moment: above a progress line where one is drawn."""
+    """Prints log records on standard error as it is at that moment: above a progress line where one is drawn. `last` is
+    the latest one.
+    """
+
+    last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.last = record.getMessage()
         with suppress(OSError, ValueError):  # it was closed: the run goes on
-            print(f"headrace: {visible(record.getMessage())}", file=sys.stderr, flush=True)
+            print(f"headrace: {visible(self.last)}", file=sys.stderr, flush=True)
 
 
 _python_shows = warnings.showwarning

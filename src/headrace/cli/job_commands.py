@@ -134,8 +134,12 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
     from headrace.cli.output import show_estimate, show_finished
 
     if flags.dry_run:
+        from headrace.interviews.session import check_estimated
+        from headrace.limits import Budgets
+
+        check_estimated(job, options)
         expected = job.estimate(_times_asked(path, options), limit=options.limit, sample=options.sample)
-        show_estimate(expected, as_json=flags.json)
+        show_estimate(expected, options.budgets(Budgets()).max_cost, as_json=flags.json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
     has_failed = show_finished(job.run(path, **given), as_json=flags.json)

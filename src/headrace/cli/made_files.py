@@ -6,6 +6,8 @@ from pathlib import Path
 
 from headrace.cli.terminal import own_command, path_text, print_json, say, seen_from_here
 from headrace.display import counted
+from headrace.results.file_facts import read_facts
+from headrace.store.engine_file.engine_overview import is_engine_file
 from headrace.store.run_file.merging.merging import merge_run_files
 from headrace.store.whole_files import compact_file, copy_file
 from headrace.units import format_bytes
@@ -15,6 +17,9 @@ def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
     path, target = path.expanduser().resolve(), target.expanduser().absolute()
     copy_file(path, target, without_log=without_log)
     say(f"copied {path_text(path)} to {path_text(target)}, {format_bytes(target.stat().st_size)}")
+    if without_log and not is_engine_file(target):
+        facts = read_facts(target)
+        say(f"it holds {facts.stats.interviews:,} of {counted(facts.planned, 'interview')}")
 
 
 def merge_runs(paths: list[Path], target: Path, *, as_json: bool) -> None:

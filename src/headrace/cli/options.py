@@ -169,7 +169,7 @@ class RunFlags:
     log: Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")] = False
     lines: Annotated[bool, typer.Option("--lines", help="Progress in several lines.")] = False
     view: Annotated[bool, typer.Option("--view", help="Show the run in a browser; it prints the address.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and estimate; run nothing.")] = False
     json: Json = False
 
 

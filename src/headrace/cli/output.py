@@ -34,7 +34,7 @@ from headrace.results.export.text_export import print_csv, print_jsonl
 from headrace.results.failed_questions import FailedQuestion
 from headrace.results.results import Results
 from headrace.results.tabular import columns_of
-from headrace.units import format_bytes
+from headrace.units import format_bytes, format_dollars
 
 _TABLE = "table"
 _LAYOUTS = (_TABLE, "csv", "jsonl", "markdown", "parquet")
@@ -58,11 +58,14 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
     return stats.failed > 0
 
 
-def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
+def show_estimate(estimate: Estimate, max_cost: float | None, *, as_json: bool) -> None:
+    """Prints what a run would take, and whether that is more than the `max_cost` it was given."""
     if as_json:
         print_json(asdict(estimate))
         return
-    cost = "not known" if estimate.cost is None else f"${estimate.cost:,.2f}"
+    cost = "not known" if estimate.cost is None else format_dollars(estimate.cost)
+    if max_cost is not None and estimate.cost is not None and estimate.cost > max_cost:
+        cost += f", above --max-cost {max_cost:g}: a run would stop before its end"
     print(f"interviews  {estimate.interviews:,}")
     print(f"calls       {estimate.calls:,}")
     print(f"tokens      about {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")

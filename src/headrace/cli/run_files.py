@@ -12,7 +12,7 @@ import typer
 
 from headrace.cli.terminal import path_text, print_json, say, showable
 from headrace.display import counted
-from headrace.errors import HeadraceError, OptionError
+from headrace.errors import HeadraceError, LogMissing, OptionError
 from headrace.results.file_facts import read_facts
 from headrace.store.home import home
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
@@ -23,7 +23,9 @@ _AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRun:
-    """A run file. `interviews` and `total` are None where it cannot be read, and `trouble` says why."""
+    """A run file. `interviews` and `total` are None where it cannot be read, and `trouble` says why; where that is only
+    for want of its log, it `is_log_missing`.
+    """
 
     path: str
     size_bytes: int
@@ -32,6 +34,7 @@ class KeptRun:
     total: int | None = None
     failed: int | None = None
     trouble: str | None = None
+    is_log_missing: bool = False
 
 
 def kept_runs() -> Iterator[KeptRun]:
@@ -84,7 +87,8 @@ _COLUMNS = ("size", "done", "age", "run file")
 
 
 def _row(run: KeptRun, name: str, encoding: str) -> list[str]:
-    done = "unreadable" if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
+    unreadable = "log missing" if run.is_log_missing else "unreadable"
+    done = unreadable if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
     age = _age(time.time() - run.changed_at)
     return [format_bytes(run.size_bytes), done, age, showable(name, 500, encoding)]
 
@@ -101,7 +105,13 @@ def _kept(path: Path, changed_at: float) -> KeptRun:
     try:
         facts = read_facts(path)
     except HeadraceError as error:
-        return KeptRun(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
+        return KeptRun(
+            path=path_text(path),
+            size_bytes=size,
+            changed_at=changed_at,
+            trouble=error.message,
+            is_log_missing=isinstance(error, LogMissing),
+        )
     return KeptRun(
         path=path_text(path),
         size_bytes=size,

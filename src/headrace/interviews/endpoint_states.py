@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from headrace.errors import ModelUnusable
+from headrace.errors import ModelUnusable, Spelled
 from headrace.interviews.contract import Observed
 from headrace.interviews.cursors import Cursors
 from headrace.models.limiter import EndpointState
 from headrace.survey.model import Model
+
+# Words of models.http_client.failures: a reason comes from workers as text.
+_ABOUT_DESCRIPTION = ("Check the model's name", "give that as base_url")
 
 
 class EndpointStates:
@@ -70,5 +73,19 @@ class EndpointStates:
         reasons = " ".join(dict.fromkeys(self._refused.values()))
         return ModelUnusable(
             f"{reasons} {done:,} of {total:,} interviews are done and saved.",
-            fix="Mend that and run again: what is missing is asked then.",
+            fix=_to_go_on(reasons),
         )
+
+
+def _to_go_on(reasons: str) -> Spelled:
+    """How to go on once what the services said is mended: a model of another name, address or parameter is another
+    job's, which this run's file does not take.
+    """
+    again = "Mend that and run again: what is missing is asked then."
+    if not any(words in reasons for words in _ABOUT_DESCRIPTION):
+        return Spelled(again, command=again)
+    other = "A model with another name, base_url or parameter is another job:"
+    return Spelled(
+        f"{again} {other} give it another path, or fresh=True.",
+        command=f"{again} {other} give it another -o, or --fresh.",
+    )

@@ -27,12 +27,13 @@ from headrace.interviews.permissions import Permissions
 from headrace.interviews.run import Listener, SurveyRun
 from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
-from headrace.limits import RunOptions
+from headrace.limits import Budgets, RunOptions
 from headrace.memory.collector import rare_collections
 from headrace.memory.governed import GovernedMemory
+from headrace.models.contacts import is_allowed
 from headrace.models.http_client.address_file import AddressFile
 from headrace.models.response_cache import ResponseCache
-from headrace.models.services import provider_for
+from headrace.models.services import check_described, provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
@@ -44,6 +45,7 @@ from headrace.store.home import default_path
 from headrace.store.run_file.details import RunOutcome
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
+from headrace.survey.model import address_file_of
 
 if TYPE_CHECKING:
     from headrace.telemetry.interview_spans import InterviewSpans
@@ -187,6 +189,20 @@ class Session:
             raise RunFileBusy(
                 f"Another run of {self.path} has just changed its budgets.", path=self.path, fix="Run again."
             )
+
+
+def check_estimated(job: Job, options: RunOptions) -> None:
+    """The checks of a session that need no key, for a job that is estimated and not run. Nothing is contacted or
+    loaded; a file that a study from elsewhere names is opened only where this user allows it.
+    """
+    for model in job.called_models:
+        opens_file = model.service_name == "local" or address_file_of(model.parameters) is not None
+        if opens_file and not is_allowed(model):
+            continue
+        check_described(model)
+        if (file := AddressFile.of(model)) is not None:
+            file.read()
+    check_priced(job, options.budgets(Budgets()))
 
 
 def _outcome(run: SurveyRun) -> RunOutcome:

@@ -11,7 +11,7 @@ from headrace.errors import BudgetSpent, OptionError, Spelled, spelled
 from headrace.installing import install_command
 from headrace.limits import Budgets
 from headrace.plan.job import Job
-from headrace.plan.prices import price_of
+from headrace.plan.prices import can_look_up, price_of
 from headrace.survey.record import Usage
 
 
@@ -117,13 +117,13 @@ def check_priced(job: Job, budgets: Budgets) -> None:
     """Refuse a limit of cost where a price is not known; before a file is made that would keep it."""
     unpriced = [model.name for model in job.called_models if price_of(model) is None]
     if budgets.max_cost is not None and unpriced:
-        prices = f"install prices with: {install_command('genai-prices')}"
+        prices = "." if can_look_up() else f", or install prices with: {install_command('genai-prices')}"
         raise OptionError(
             spelled(
                 f"{{max_cost}} needs prices, and none is known of {', '.join(unpriced)}.", max_cost=budgets.max_cost
             ),
             fix=Spelled(
-                f'Give Model(..., price={{"input": 2.5, "output": 10}}), or {prices}',
-                command=f"""Give --model 'NAME,price={{"input": 2.5, "output": 10}}', or {prices}""",
+                f'Give Model(..., price={{"input": 2.5, "output": 10}}){prices}',
+                command=f"""Give --model 'NAME,price={{"input": 2.5, "output": 10}}'{prices}""",
             ),
         )

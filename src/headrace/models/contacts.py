@@ -77,6 +77,11 @@ def allowed_names(given: str | Iterable[str]) -> frozenset[str]:
     return frozenset(name.rstrip("/") or name for name in names)
 
 
+def is_allowed(model: Model) -> bool:
+    """Whether the program wrote the model itself, or allows all that the file names that it was read from."""
+    return model.origin is None or all(contact.is_among(model.origin.allowed) for contact in contacts_of(model))
+
+
 def check_allowed(model: Model) -> None:
     """Refuse a model that was read from a run file and that the program has not allowed."""
     if model.origin is None:

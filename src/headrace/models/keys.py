@@ -82,7 +82,9 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
             f"Model {model!r} needs a key: {name} is neither in the environment nor in {Path('.env').resolve()}.",
             fix=Spelled(
                 f"Set {name}, name another variable with api_key_env, or give a function as api_key.",
-                command=f"Set {name}, or name another variable: --model {model},api_key_env=NAME.",
+                # `resume` takes no model: only the command that names it can name another variable.
+                command=f"Set {name}, or run the whole command (run or map) again with another variable:"
+                f" --model {model},api_key_env=NAME.",
             ),
         )
     return Key(f"{name} in {place}", _checked(value, f"{name} in {place}"), variable=name)

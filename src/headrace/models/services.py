@@ -38,6 +38,20 @@ def provider_for(model: Model, addresses: AddressList | None = None) -> Provider
     return provider
 
 
+def check_described(model: Model) -> None:
+    """Refuse what `provider_for` refuses of a model's description. Its key is not looked up: who only wants to know
+    what a run takes needs none.
+    """
+    given = model.parameters
+    if model.service_name in SERVICES:
+        given = {name: value for name, value in given.items() if name != "api_key_env"} | {"api_key": _no_key}
+    provider_for(Model(model.name, model.service_name, **given))
+
+
+def _no_key() -> str:
+    raise AssertionError("a model is called that was made only to be checked")
+
+
 def _maker(model: Model) -> tuple[str, str]:
     """The module of the model's service, and the name of what makes its provider there."""
     name = model.service_name

@@ -32,6 +32,10 @@ def endpoint_key(model: Model) -> bytes:
     return encode_value([model.service_name, model.name, model.parameters.get("base_url")])
 
 
+def _named(model: Model, said: str) -> str:
+    return said if model.name in said else f"{model.name}: {said}"
+
+
 class SharedLimiters:
     """Limiters by endpoint; `status` shows each under its model's name.
 
@@ -129,8 +133,11 @@ class SharedLimiters:
             case Reach.BACK:
                 words = f"{model.name} {said}."
                 _log.info("%s", words)
-            case Reach.BUSY | Reach.FAILING | Reach.CLOSED | Reach.REOPENED:
-                words = f"{model.name}: {said}" if model.name not in said else said
+            case Reach.BUSY | Reach.FAILING:
+                words = f"{_named(model, said).rstrip('.')}. It is asked again, more slowly."
+                _log.info("%s", words)
+            case Reach.CLOSED | Reach.REOPENED:
+                words = _named(model, said)
                 _log.info("%s", words)
             case Reach.ADDRESS_AWAY:
                 words = f"{said}. Its other addresses are asked meanwhile."

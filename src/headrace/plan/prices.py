@@ -58,6 +58,13 @@ def price_of(model: Model) -> Price | None:
         return _looked_up(model.name, model.service_name)
 
 
+def can_look_up() -> bool:
+    """Whether the prices of well-known models are installed."""
+    from importlib.util import find_spec
+
+    return find_spec("genai_prices") is not None
+
+
 def _given(name: str, given: Any) -> Price:
     try:
         price = msgspec.convert(given, Price)
@@ -74,9 +81,8 @@ def _given(name: str, given: Any) -> Price:
 @lru_cache(maxsize=256)
 def _looked_up(name: str, service: str) -> Price | None:
     import subprocess  # 5 ms, for the few who need it
-    from importlib.util import find_spec
 
-    if find_spec("genai_prices") is None:
+    if not can_look_up():
         return None
     command = [sys.executable, "-c", _PROGRAM, name, "" if service == "openai_compatible" else service]
     try:

@@ -39,6 +39,7 @@ from headrace.store.disk_errors import (
 )
 from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
+from headrace.store.home import home
 from headrace.store.lock import WriterLock
 from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there
 
@@ -208,6 +209,15 @@ def is_file_of_ours(path: Path) -> bool:
         connection.close()
 
 
+def _where_it_may_be(path: Path) -> str:
+    """What to do where there is no file: `headrace runs` lists those in the data directory by their names alone."""
+    with suppress(OSError, RuntimeError):  # a user without a home has no such directory
+        listed = home() / "runs" / path.name
+        if listed.exists():
+            return f"One of that name is in your data directory: {listed}"
+    return "Check the path, or run a job."
+
+
 Check: TypeAlias = Callable[[apsw.Connection, Path], None]
 
 
@@ -218,7 +228,7 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
     lock, that one rolls back. `needs_log=False` opens a file whose last rows are in a log that is lost.
     """
     if not path.exists():
-        raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
+        raise RunFileError(f"There is no run file at {path}.", path=path, fix=_where_it_may_be(path))
     give_up_s = time.monotonic() + _BUSY_WAIT_MS / 1000
     with translated_errors(path):
         while True:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from headrace.display import SHOWN_ROWS, first_of, html_table
-from headrace.errors import SurveyError, nearest
+from headrace.errors import Spelled, SurveyError, nearest
 from headrace.expressions import Expression, parse
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.flow.drawing import FlowDrawing
@@ -346,7 +346,12 @@ class Survey(HostedVerbs):
     def check_questions(self) -> None:
         """Refuses a survey that asks nothing, when it is to be run."""
         if not self.questions:
-            raise SurveyError("The survey has no questions.", fix="Add at least one with add_question.")
+            raise SurveyError(
+                "The survey has no questions.",
+                fix=Spelled(
+                    "Add at least one with add_question.", command="Add at least one, in a file under questions:."
+                ),
+            )
 
     def to_row(self) -> bytes:
         """The survey as a run file holds it."""

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, QueryTimeout
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.model_counts import ModelCount, count_by_model
 from headrace.store.run_file.reader import Reader
-from headrace.web.api.run_list import ListedFile, listed_file
+from headrace.web.api.run_list import UNREADABLE, ListedFile, listed_file
 from headrace.web.api.run_summary import EndpointFigures, RunSummary, summary_of
 from headrace.web.operations import READ_TIMEOUT_S
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
@@ -83,7 +83,7 @@ class Metrics:
         labels = {"file": file.path.name, "id": file.id}
         line = listed_file(self._files, file)
         yield from _file_samples(line, labels)
-        if file.kind is ShownKind.ENGINE or line.state == "damaged":
+        if file.kind is ShownKind.ENGINE or line.state in UNREADABLE:
             return
         try:
             run = summary_of(self._files, file)

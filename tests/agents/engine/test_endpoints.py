@@ -212,6 +212,7 @@ async def test_a_failing_and_a_busy_service_are_told_with_what_they_said(tmp_pat
             assert [event.what for event in events] == ["model busy", "model back", "model failing", "model back"]
             assert "answered 429" in events[0].reason
             assert "answered 500" in events[2].reason
+            assert all(event.reason.endswith(". It is asked again, more slowly.") for event in events[::2])
             assert events[3].reason.startswith("m answers again, after ")
 
 

@@ -18,7 +18,7 @@ from headrace.cli.terminal import print_json, say, showable
 from headrace.display import counted
 from headrace.errors import NotSteerable
 from headrace.store.engine_file.engine_overview import EngineOverview, FailedRun, read_overview
-from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.engine_schema import RunState, standing
 from headrace.store.lock import writer_of
 from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from headrace.cluster.node_states import NodeState
 
 _MOST_FAILED = 5
+_TO_DECIDE = (
+    "a side effect of an undecided run has started, and may or may not have happened: find out, then, of"
+    " await engine.unfinished(), await engine.handle(status).resolve(status.error, result=...) if it has, or again=True"
+)
 _LONGEST_NAME, _LONGEST_CAUSE = 60, 160
 
 
@@ -78,15 +82,15 @@ def _nodes(path: Path, holder: str | None) -> tuple[NodeState, ...]:
 
 
 def _lines(path: Path, overview: EngineOverview, holder: str | None, nodes: tuple[NodeState, ...]) -> Iterator[str]:
-    total, runs = sum(overview.runs.values()), dict(overview.runs)
-    if holder is None and RunState.RUNNING in runs:  # it was killed: they go on where they were
-        runs[RunState.WAITING] = runs.pop(RunState.RUNNING) + runs.get(RunState.WAITING, 0)
-    states = ", ".join(f"{count:,} {state.value}" for state, count in runs.items())
+    total, runs = sum(overview.runs.values()), standing(overview.runs, is_open=holder is not None)
+    states = ", ".join(f"{count:,} {state.word}" for state, count in runs.items())
     yield f"{path}: {counted(total, 'agent run')}{': ' if states else ''}{states}"
     if holder is not None:
         yield f"open in process {holder}"
-    elif any(not state.is_final for state in runs):
+    elif any(not state.is_final and state is not RunState.UNDECIDED for state in runs):
         yield "no process has it open: run its program again to go on"
+    if RunState.UNDECIDED in runs:
+        yield _TO_DECIDE
     yield from (showable(node.in_words(), _LONGEST_CAUSE, "utf-8") for node in nodes)
     peak = overview.peak_memory_bytes
     memory = "" if peak is None else f", at most {format_bytes(peak)} of memory"
@@ -112,10 +116,10 @@ def _facts(path: Path, overview: EngineOverview, holder: str | None, nodes: tupl
     return {
         "path": str(path),
         "state": "not running" if holder is None else "running",
-        "runs": {state.value: count for state, count in overview.runs.items()},
+        "runs": {state.word: count for state, count in standing(overview.runs, is_open=holder is not None).items()},
         "failed": overview.failed,
         "latest_failed": [
-            {"id": run.id, "name": run.name, "kind": run.kind, "state": run.state.value, "cause": _cause(run)}
+            {"id": run.id, "name": run.name, "kind": run.kind, "state": run.state.word, "cause": _cause(run)}
             for run in overview.latest_failed
         ],
         "peak_memory_bytes": overview.peak_memory_bytes,

@@ -14,6 +14,7 @@ from headrace.charts.chart_data import MemoryChart
 from headrace.charts.memory_text import MOST_ROWS, memory_text
 from headrace.cli.terminal import showable
 from headrace.display import counted
+from headrace.errors import HeadraceError
 from headrace.results.plots.distributions import memory_chart
 from headrace.units import format_bytes, format_short_duration
 from headrace.web.api.engine_events import ENGINE_MEMORY
@@ -45,10 +46,12 @@ class Room:
 
 def top_lines(files: ShownFiles, room: Room) -> list[str]:
     found, is_cut = files.latest()
-    if len(found) == 1 and found[0].kind is ShownKind.RUN:
-        return _run_lines(files, found[0], room)
     if len(found) == 1:
-        return _engine_lines(files, found[0], room)
+        show = _run_lines if found[0].kind is ShownKind.RUN else _engine_lines
+        try:
+            return show(files, found[0], room)
+        except HeadraceError as error:  # a file that cannot be read is listed as it is among others
+            return [*list_lines(listed_files(files, found), room), *_wrapped(error.message, room)]
     lines = list(list_lines(listed_files(files, found), room))
     if is_cut:
         lines.append(f"there are more: these are the latest {len(found):,}")

@@ -6,6 +6,8 @@ Does not cover: who runs a file now (interviews.steering.run_file_status), funct
 
 from __future__ import annotations
 
+from math import ceil
+
 from headrace.limits import Budgets
 from headrace.results.stats import Stats
 from headrace.store.run_file.details import RunOutcome
@@ -28,11 +30,18 @@ def why_ended(outcome: RunOutcome, budgets: Budgets, stats: Stats) -> str:
 
 
 def larger_budgets(budgets: Budgets, stats: Stats) -> str:
-    """The options that let a run go on whose budget has no room for another interview like those before."""
+    """The options that let a run go on whose budget has no room for another interview like those before: twice the
+    budget, or twice what is needed where that is not enough.
+    """
     words = ""
     share = 1 + 1 / max(stats.interviews, 1)
-    if budgets.max_cost is not None and (stats.cost or 0.0) * share > budgets.max_cost:
-        words += f" --max-cost {2 * budgets.max_cost:g}"
-    if budgets.max_tokens_total is not None and stats.tokens * share > budgets.max_tokens_total:
-        words += f" --max-tokens-total {2 * budgets.max_tokens_total}"
+    cost, tokens = (stats.cost or 0.0) * share, stats.tokens * share
+    if budgets.max_cost is not None and cost > budgets.max_cost:
+        words += f" --max-cost {_larger(budgets.max_cost, float(f'{cost:.2g}')):g}"
+    if budgets.max_tokens_total is not None and tokens > budgets.max_tokens_total:
+        words += f" --max-tokens-total {_larger(budgets.max_tokens_total, ceil(tokens)):.0f}"
     return words
+
+
+def _larger(budget: float, needed: float) -> float:
+    return 2 * (budget if 2 * budget > needed else needed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from enum import Enum, IntEnum
 from pathlib import Path
 
@@ -86,9 +87,24 @@ class RunState(Enum):
     def is_final(self) -> bool:
         return self not in _UNFINISHED
 
+    @property
+    def word(self) -> str:
+        """The state as people and scripts read it; the value, which is on disk, says one of them in a sentence."""
+        return "undecided" if self is RunState.UNDECIDED else self.value
+
 
 _UNFINISHED = frozenset({RunState.WAITING, RunState.RUNNING, RunState.SLEEPING, RunState.RECEIVING, RunState.UNDECIDED})
 FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState.CANCELLED})
+
+
+def standing(counts: Mapping[RunState, int], *, is_open: bool) -> dict[RunState, int]:
+    """How many runs are in each state, given what is on disk. Those that ran when their engine was killed wait: the
+    next engine goes on with them where they were.
+    """
+    found = dict(counts)
+    if not is_open and RunState.RUNNING in found:
+        found[RunState.WAITING] = found.pop(RunState.RUNNING) + found.get(RunState.WAITING, 0)
+    return found
 
 
 def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:

@@ -16,7 +16,7 @@ from headrace.store.engine_file.engine_queries import AgentRunRow
 from headrace.store.engine_file.engine_reader import EngineReader, reading_engine
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.web.api.engine_events import EventShown
-from headrace.web.api.engine_summary import engine_file, state_word
+from headrace.web.api.engine_summary import engine_file
 from headrace.web.operations import READ_TIMEOUT_S, PageOperation
 from headrace.web.page_cursors import cursor_of, place_at
 from headrace.web.shown_files import NotShown, ShownFiles
@@ -111,7 +111,7 @@ class AgentRunLine(msgspec.Struct, frozen=True, kw_only=True):
             name=row.name,
             kind=row.kind,
             priority=row.priority.name,
-            state=state_word(row.state),
+            state=row.state.word,
             attempts=row.attempts,
             preempted=row.preempted,
             deaths=max(deaths, row.deaths),

@@ -26,7 +26,7 @@ from headrace.store.engine_file.engine_queries import agent_run
 from headrace.store.engine_file.engine_reader import reading_engine
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.web.api.agent_runs import NoSuchRun, RunNumber
-from headrace.web.api.engine_summary import engine_file, state_word
+from headrace.web.api.engine_summary import engine_file
 from headrace.web.operations import READ_TIMEOUT_S, AnyOperation, Method, PageOperation
 from headrace.web.shown_files import ShownFiles
 
@@ -107,7 +107,7 @@ def _steered(files: ShownFiles, engine: str, request: RunRequest, did: str) -> R
         if not is_known:
             raise NoSuchRun(request.run) from None
         raise
-    state = state_word(RunState(reply.state))
+    state = RunState(reply.state).word
     _log.info("%s: run %d, %s through the page: it is %s", path.name, request.run, what, state)
     if isinstance(request, CancelRunRequest) and not RunState(reply.state).is_final:
         did = "It was told to stop, and is cancelled as soon as it has."

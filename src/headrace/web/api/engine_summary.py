@@ -14,7 +14,7 @@ from headrace.interviews.steering.run_file_status import NEEDS_KEY
 from headrace.models.model_endpoints import needed_keys
 from headrace.store.engine_file.engine_queries import counts_by_state
 from headrace.store.engine_file.engine_reader import reading_engine
-from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState, standing
 from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
 from headrace.web.api.node_figures import NodeFigures, node_figures
@@ -113,10 +113,6 @@ def engine_file(files: ShownFiles, engine: str) -> ShownFile:
     return file
 
 
-def state_word(state: RunState) -> str:
-    return "undecided" if state is RunState.UNDECIDED else state.value
-
-
 def _engine_summary(files: ShownFiles, asked: OneEngine) -> EngineSummary:
     return engine_summary_of(engine_file(files, asked.engine))
 
@@ -129,6 +125,7 @@ def engine_summary_of(file: ShownFile) -> EngineSummary:
         trouble = error.message
     with reading_engine(file.path, READ_TIMEOUT_S) as reader:
         counts, peak_bytes = counts_by_state(reader), reader.peak_memory_bytes()
+    counts = standing(counts, is_open=bool(live or trouble))
     needs = "" if live is None else needed_keys(live.status.endpoints)
     size_bytes, now = disk_bytes(file.path), None if live is None else _now(live)
     return EngineSummary(
@@ -138,7 +135,7 @@ def engine_summary_of(file: ShownFile) -> EngineSummary:
         state=NEEDS_KEY if needs else "running" if live or trouble else "not running",
         goes_on=bool(live or trouble),
         needs=needs,
-        runs={state_word(state): count for state, count in counts.items()},
+        runs={state.word: count for state, count in counts.items()},
         failed=sum(count for state, count in counts.items() if state in FAILED_STATES),
         peak_memory_bytes=peak_bytes,
         size_bytes=size_bytes,
@@ -159,10 +156,7 @@ def _figures(
         ShownFigure("slots in use", "" if now is None else part_of(now.running - now.awaiting, now.slots)),
         ShownFigure("process", "" if now is None else str(now.pid)),
         ShownFigure("highest memory", "" if peak_bytes is None else format_bytes(peak_bytes)),
-        *(
-            ShownFigure(f"runs {state_word(each)}", number(counts[each]) if counts.get(each) else "")
-            for each in RunState
-        ),
+        *(ShownFigure(f"runs {each.word}", number(counts[each]) if counts.get(each) else "") for each in RunState),
         ShownFigure("on disk", format_bytes(size_bytes)),
     ]
 

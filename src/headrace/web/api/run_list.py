@@ -7,7 +7,7 @@ from msgspec import structs
 
 from headrace.agents.steering.engine_client import engine_state
 from headrace.display import counted
-from headrace.errors import HeadraceError, NotSteerable
+from headrace.errors import HeadraceError, LogMissing, NotSteerable
 from headrace.interviews.steering.run_file_status import NEEDS_KEY, RunFileStatus
 from headrace.models.model_endpoints import needed_keys
 from headrace.store.engine_file.engine_overview import read_overview
@@ -17,6 +17,9 @@ from headrace.units import format_bytes
 from headrace.web.operations import PageOperation
 from headrace.web.shown_files import ShownFile, ShownFiles, ShownKind
 from headrace.web.shown_texts import age, bytes_of, money, number, part_of, share
+
+DAMAGED, LOG_MISSING = "damaged", "log missing"
+UNREADABLE = frozenset({DAMAGED, LOG_MISSING})
 
 
 class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,11 +34,11 @@ class ListedTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is running, paused, stopping, needs a key, complete, not running or damaged; `goes_on` says whether a
-    process has the file open. `needs` says what to do about a key that is missing or refused. `trouble` says why a file
-    cannot be read, or why its process cannot be asked, so that the figures are its file's. Figures that a file
-    does not have are null: an engine file has no total, and only what runs uses memory. `percent` is what is done of
-    the total.
+    """`state` is running, paused, stopping, needs a key, complete, not running, damaged or log missing; `goes_on` says
+    whether a process has the file open. `needs` says what to do about a key that is missing or refused. `trouble` says
+    why a file cannot be read, or why its process cannot be asked, so that the figures are its file's. Figures that a
+    file does not have are null: an engine file has no total, and only what runs uses memory. `percent` is what is done
+    of the total.
     """
 
     id: str
@@ -117,7 +120,7 @@ def _listed(file: ShownFile) -> ListedFile:
             id=file.id,
             name=file.path.name,
             kind=file.kind,
-            state="damaged",
+            state=LOG_MISSING if isinstance(error, LogMissing) else DAMAGED,
             goes_on=False,
             size_bytes=disk_bytes(file.path),
             changed_at=file.changed_at,
