@@ -85,6 +85,13 @@ def test_a_key_is_taken_out_where_lines_or_separators_break_it(sent, form):
     assert cleaned.endswith('> e"}}')
 
 
+@pytest.mark.parametrize("form", [KEY, FORMS["base64"], GAPPED["hex-spaced"]])
+def test_what_stands_around_a_key_stays_and_a_body_stays_json(sent, form):
+    body = json.dumps({"text": f"Yours:\n{form}\nsee https://host/v1/ {form}"}).encode()
+    assert json.loads(sent.clean_body(body, is_answer=True))["text"] == "Yours:\n[key]\nsee https://host/v1/ [key]"
+    assert sent.clean_text(f"https://host/v1/{KEY}/more/words", is_answer=True) == "https://host/v1/[key]/more/words"
+
+
 @pytest.mark.parametrize("around", ["é{}é", "\ud800{}", "{}"])
 def test_a_text_is_cleaned_like_a_body(sent, around):
     assert sent.clean_text(around.format(FORMS["json-all"]), is_answer=True) == around.format("[key]")

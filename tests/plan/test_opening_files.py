@@ -325,5 +325,5 @@ def test_what_lies_beside_a_sqlite_file_of_a_list_is_told_as_a_list_s_error(tmp_
     with closing(sqlite3.connect(tmp_path / "a.db")) as made:
         made.execute("create table people(n)")
     (tmp_path / "a.db-wal").mkdir()
-    with pytest.raises(ListError, match=r"a\.db-wal is a link, has a second name"):
+    with pytest.raises(ListError, match=r"a\.db-wal is a link, a directory"):
         ScenarioList.from_sqlite(tmp_path / "a.db").to_list()

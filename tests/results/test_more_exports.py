@@ -168,7 +168,7 @@ def test_what_lies_beside_an_export_is_no_matter_of_run_files(results: Results, 
     (tmp_path / "out.csv").write_text("old")
     assert results.to_csv(tmp_path / "out.csv").read_text("utf-8").count("answer.") == len(NAMES)
     results.to_sqlite(tmp_path / "out.db")
-    with pytest.raises(OptionError, match=r"out.db-wal is a link, has a second name.*Export to another path"):
+    with pytest.raises(OptionError, match=r"out.db-wal is a link, a directory.*Export to another path"):
         results.to_sqlite(tmp_path / "out.db")
     with pytest.raises(OptionError, match="is a run file, and would be lost"):
         results.to_csv(tmp_path / "other.run")

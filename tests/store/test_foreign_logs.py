@@ -221,3 +221,28 @@ def test_a_refused_file_gets_no_empty_log_under_the_name_of_the_missing_one(tmp_
     with pytest.raises(LogMissing, match="is missing"):
         verify(path)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def killed_between_marks(path: Path) -> Path:
+    """A file that says "more follows", with all of its log in it."""
+    live = path.with_name("live.run")
+    with half_done(live, "Oslo") as file:
+        file.connection.execute("INSERT OR REPLACE INTO meta VALUES('log', 1)")
+        file.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+        put_both(live, path)
+    return path
+
+
+def test_a_file_that_was_killed_between_two_marks_is_compacted_and_stays_readable(tmp_path):
+    path = killed_between_marks(tmp_path / "a.run")
+    compact_file(path)
+    assert answers_in(path) == {"Oslo"}
+    assert not verify(path).findings
+
+
+def test_a_file_that_another_tool_took_out_of_wal_mode_is_whole(tmp_path):
+    path = killed_between_marks(tmp_path / "a.run")
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+    assert not log_of(path).exists()
+    assert answers_in(path) == {"Oslo"}

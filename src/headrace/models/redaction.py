@@ -18,7 +18,7 @@ import html
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 HIDDEN = "[key]"
@@ -32,6 +32,7 @@ _SCATTERED = 16  # letters of a form that are looked for one by one: hardly a bo
 _OF_ENCODINGS = frozenset("+/=")
 # At the end of a JSON string: the beginning of an escape that may go on in the next one.
 _CUT_ESCAPE = re.compile(rb'(?:%[0-9a-fA-F]*+|&[#0-9A-Za-z;]*+|\\\\[u0-9a-fA-F]*+)"')
+_ESCAPED_MARK = re.compile(rb"\\u00(?:25|26|5[cC])")  # of %, & and \\; some encoders always write & like that
 _NAMED = {
     "<": "lt", ">": "gt", '"': "quot", "'": "apos", "/": "sol", "+": "plus", "=": "equals", "_": "lowbar",
     ".": "period", ":": "colon", "&": "amp",
@@ -161,21 +162,21 @@ class _SentKey:
             yield from self._beginnings(text)
             yield from self._ends(text)
         for form in self._encoded:
-            for start, end in _found(text, form):
-                yield _widened(text, start, end)
-        for form_rare, pattern in self._gapped:
+            yield from _widened(text, _found(text, form))
+        for form, form_rare, pattern in self._gapped:
             if form_rare in rare:
-                yield from (_widened(text, *match.span()) for match in pattern.finditer(text))
+                found = (match.span() for match in pattern.finditer(text))
+                yield from found if form == self.key else _widened(text, found)
 
     @cached_property
-    def _gapped(self) -> list[tuple[bytes, re.Pattern[str]]]:
-        """Patterns of the key and its encodings with separators between their letters, each with the capitals and
-        digits that a text with it has one after the other. A form with few of those could be any text.
+    def _gapped(self) -> list[tuple[str, bytes, re.Pattern[str]]]:
+        """The key and its encodings, each with the capitals and digits that a text with it has one after the other, and
+        a pattern of it with separators between its letters. A form with few of those could be any text.
         """
         forms = [self.key, *self._encoded] if self.is_secret else []
         rare = {form: form.encode().translate(None, _COMMON) for form in forms}
         return [
-            (rare[form], re.compile(_GAP.join(map(re.escape, form))))
+            (form, rare[form], re.compile(_GAP.join(map(re.escape, form))))
             for form in forms
             if len(rare[form]) >= _LEAST_RARE
         ]
@@ -247,8 +248,11 @@ def _escapes_of(letters: frozenset[str]) -> list[tuple[bytes, re.Pattern[bytes]]
 
 
 def _has_cut_escapes(body: bytes) -> bool:
+    """Whether the beginning of an escape may stand at the end of a text, or is itself escaped somewhere."""
     marks = b"%" in body or b"&" in body or b"\\\\" in body  # first: looking for one letter takes a tenth
-    return marks and _CUT_ESCAPE.search(body) is not None
+    if marks and _CUT_ESCAPE.search(body) is not None:
+        return True
+    return b"\\u00" in body and _ESCAPED_MARK.search(body) is not None
 
 
 def _scattered(needle: bytes) -> re.Pattern[bytes]:
@@ -285,13 +289,20 @@ def _found(text: str, form: str) -> Iterator[tuple[int, int]]:
         at = text.find(form, at + 1)
 
 
-def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span widened by the characters that were encoded together with the key."""
-    while start > 0 and text[start - 1] in _OF_BASE64:
-        start -= 1
-    while end < len(text) and text[end] in _OF_BASE64:
-        end += 1
-    return start, end
+def _widened(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, which come in their order, widened by the characters that were encoded together with the key; not by
+    what a span before has taken, so that each character is looked at once.
+    """
+    reached = 0
+    for start, end in spans:
+        if end <= reached:
+            continue
+        while start > reached and text[start - 1] in _OF_BASE64 and text[start - 2 : start - 1] != "\\":
+            start -= 1
+        while end < len(text) and text[end] in _OF_BASE64:
+            end += 1
+        yield max(start, reached), end
+        reached = end
 
 
 SENT = SentKeys()  # of the whole process: what one model's service repeats may be another's key

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headrace.errors import OptionError
@@ -36,7 +36,8 @@ def _make(unfinished: Path, mode: int | None) -> None:
     made = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), mode or _USUAL_MODE)
     try:
         if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(made, mode)  # the umask is for new files
+            with suppress(OSError):  # a file system without rights; it has none that are looser
+                os.fchmod(made, mode)  # the umask is for new files
     finally:
         os.close(made)
 

@@ -14,6 +14,7 @@ Does not cover: who may write (lock), which kind of file it is (formats), errors
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import threading
 import time
@@ -129,12 +130,19 @@ def refuse_odd_neighbours(path: Path) -> None:
             found = beside.lstat()
         except OSError:
             continue  # there is none, or SQLite says why it cannot be had
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        if not stat.S_ISREG(found.st_mode):
             raise RunFileError(
-                f"{beside} is a link, has a second name, or is a directory, a FIFO or the like, and {path} cannot be"
-                " opened beside it.",
+                f"{beside} is a link, a directory, a FIFO or the like, and {path} cannot be opened beside it.",
                 path=path,
                 fix="Neither Headrace nor SQLite makes such a file: find out who did, then move it away.",
+            )
+        if found.st_nlink > 1:
+            own, copy = shlex.quote(str(beside)), shlex.quote(f"{beside}.copy")
+            raise RunFileError(
+                f"{beside} has a second name elsewhere (a hard link), and SQLite would change that file too.",
+                path=path,
+                fix=f"If it belongs to {path.name}, as in a copy by links, give it content of its own: cp {own} {copy}"
+                f" && mv {copy} {own}. If not, move it away.",
             )
 
 
@@ -244,6 +252,7 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
 
 
 def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
+    refuse_odd_neighbours(path.resolve() if path.is_symlink() else path)
     if needs_log:
         check_log_is_there(path, partial(_connect_alone, path))
     _refuse_foreign_log(path)

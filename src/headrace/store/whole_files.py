@@ -30,7 +30,9 @@ from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged,
 from headrace.store.run_file.keeping.stored_totals import TotalsCheck
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.run_file.run_verification import verify_run_file
+from headrace.store.transactions import transaction
 from headrace.store.verification import Verification
+from headrace.store.write_ahead_log import remove_mark
 
 
 def copy_file(path: Path, target: Path, *, without_log: bool = False) -> None:
@@ -125,6 +127,8 @@ def _gathered(path: Path) -> int:
     if not is_gathered:
         writer = open_writer(path)
         try:
+            with transaction(writer):
+                remove_mark(writer)
             seal(writer)
         except (apsw.BusyError, apsw.LockedError):
             raise RunFileBusy(f"{path} is being read.", path=path, fix="Close its readers, then try again.") from None

@@ -48,6 +48,7 @@ _MOST_S = 5.0
 _AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
 _HEADER_BYTES = 32
+_WAL_VERSIONS_AT, _WAL_VERSIONS = 18, b"\x02\x02"  # in a database's header
 _SALTS = slice(16, 24)  # in the header; each salt has four bytes
 _LOOKS = 3  # a live writer may bring in its log between two of them
 _MOST_NAMED, _MOST_COMPARED = 3, 1_000
@@ -193,10 +194,18 @@ def _said_in(connection: apsw.Connection) -> _LogMark:
     if table != META_TABLE:
         return _LogMark()
     found = {str(key): value for key, value in connection.execute(_SAID).fetchall()}
-    more_follows = found.get(_KEY) == _MORE_FOLLOWS
+    more_follows = found.get(_KEY) == _MORE_FOLLOWS and _is_in_wal_mode(connection)
     salts = found.get(_SALTS_KEY) if more_follows else None
     made = found.get("created_at", found.get("token"))
     return _LogMark(made, salts if isinstance(salts, bytes) else None, more_follows)
+
+
+def _is_in_wal_mode(connection: apsw.Connection) -> bool:
+    """Whether the file itself is, by its header: one that has left WAL mode is whole, whatever it says of a log. A
+    connection that reads the file alone takes every file for one in another mode, and reading the header by a
+    descriptor of our own would drop the locks that this process has on the file.
+    """
+    return connection.read("main", 0, _WAL_VERSIONS_AT, 2)[1] == _WAL_VERSIONS
 
 
 def _salts_of(log: Path) -> bytes | None:

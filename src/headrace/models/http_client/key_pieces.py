@@ -16,10 +16,11 @@ from typing import TypeAlias
 
 from headrace.models.http_client.bodies import is_event_stream
 
-# A string, and whether it is a name; the beginning or the end of an object or a list. No string goes over a line's end:
-# a quotation mark that stands alone then hides nothing that comes behind it.
-_TOKEN = re.compile(rb'"((?:[^"\\\x00-\x1f]++|\\.)*+)"([ \t\r\n]*+:)?|([{\[])|([}\]])')
-_VALUE, _NAME, _BEGIN = 1, 2, 3
+# A string with its end, and the colon behind a name; the beginning or the end of an object or a list. No string goes
+# over a line's end: a quotation mark that stands alone then hides nothing that comes behind it. One without an end is a
+# token too: otherwise each quotation mark in it would be tried in turn, with all that follows.
+_TOKEN = re.compile(rb'"((?:[^"\\\x00-\x1f]++|\\.)*+)("(?:[ \t\r\n]*+:)?)?|([{\[])|([}\]])')
+_STRING, _BEGIN, _END = 2, 3, 4
 _MOST_NAMES = 10_000  # more than these are one: nothing here grows with what a service makes up
 _MOST_DEPTH = 1_000
 _LOOK_AT_BYTES = 64 << 10
@@ -54,14 +55,14 @@ class _JoinedTexts:
         """Take the next part of the JSON; True where a key has shown."""
         for token in _TOKEN.finditer(text):
             kind = token.lastindex
-            if kind == _VALUE:
+            if kind == _STRING and token[2] != b'"':
+                self._name = _unescaped(token[1])
+            elif kind == _STRING:
                 if self._add(_unescaped(token[1])):
                     return True
-            elif kind == _NAME:
-                self._name = _unescaped(token[1])
             elif kind == _BEGIN:
                 self._enter(is_object=token[3] == b"{")
-            elif self._around:
+            elif kind == _END and self._around:
                 self._outer, self._name = self._around.pop()
         return False
 
