@@ -144,6 +144,7 @@ async def test_commits_of_another_survey_one_after_the_other_do_not_hold_a_reply
             with room.committing():
                 await asyncio.sleep(0.004)
             await asyncio.wait([waiting], timeout=0.01)
+    assert waiting.exception() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")
