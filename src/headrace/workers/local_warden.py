@@ -34,7 +34,7 @@ from headrace.workers.wire import ForkWorker, FromWarden, KillWorker, SetLimit, 
 _ROOT = str(Path(__file__).parents[2])
 # The standby is left behind first: it stays as small as it is by then.
 _PROGRAM = """import sys; sys.path.append(sys.argv[1])
-from headrace.workers.warden.standby import fork_warden; liveness = fork_warden(int(sys.argv[2]))
+from headrace.workers.warden.standby import fork_warden; liveness = fork_warden(*map(int, sys.argv[2:]))
 from headrace.workers.warden.warden import main; main(int(sys.argv[2]), liveness)"""
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
@@ -188,7 +188,7 @@ class LocalWarden:
 
 def _started(connection: socket.socket, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", _PROGRAM, _ROOT, str(connection.fileno())],
+        [sys.executable, "-P", "-c", _PROGRAM, _ROOT, str(connection.fileno()), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         pass_fds=[connection.fileno()],
         env={**os.environ, **environment, **ENVIRONMENT},

@@ -2,14 +2,16 @@ import asyncio
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.memory.measure.sysv_segments import listed_segments
-from headrace.workers import handle
+from headrace.workers import handle, local_warden
 from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.warden import standby
@@ -58,6 +60,49 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
         os.kill(standby_pid, signal.SIGKILL)
         assert (await asyncio.wait_for(running, 10)).kind in {DeathKind.WARDEN_ENDED, DeathKind.SIGNALLED}
         assert gone_within([warden, worker.pid], 2) == []
+
+
+# What the warden's program does between its fork and its loop, where it imports for a while.
+STANDBY_KILLED = """import os, signal, time; standby = os.getppid(); os.kill(standby, signal.SIGKILL)
+while os.getppid() == standby: time.sleep(0.001)
+from headrace.workers.warden.warden import main"""
+
+
+async def test_a_standby_that_is_killed_while_its_warden_starts_is_missed(monkeypatch):
+    program = local_warden._PROGRAM
+    monkeypatch.setattr(
+        local_warden, "_PROGRAM", program.replace("from headrace.workers.warden.warden import main", STANDBY_KILLED)
+    )
+    pool = WorkerPool()
+    with pytest.raises(HeadraceError, match="has ended at its start"):
+        await pool.start()
+    monkeypatch.setattr(local_warden, "_PROGRAM", program)
+    async with pool:  # and the next one starts
+        assert (await pool.worker(LIMIT)).pid
+
+
+# The same for the standby's own start, before it forks.
+CONTROLLER_KILLED = """import os, signal, sys, time; print(os.getpid(), flush=True)
+controller = os.getppid(); os.kill(controller, signal.SIGKILL)
+while os.getppid() == controller: time.sleep(0.001)
+"""
+
+
+def test_a_controller_that_is_killed_while_its_standby_starts_is_missed():
+    """Its socket alone does not tell: another process may hold it."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        started = f"""import os, subprocess, sys; from headrace.workers import local_warden
+subprocess.Popen([sys.executable, "-P", "-c", {CONTROLLER_KILLED!r} + local_warden._PROGRAM, local_warden._ROOT,
+    "{theirs.fileno()}", str(os.getpid())], pass_fds=[{theirs.fileno()}]); os.read(0, 1)"""
+        with subprocess.Popen(
+            [sys.executable, "-c", started],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[theirs.fileno()],
+        ) as controller:  # fmt: skip
+            assert controller.stdout is not None
+            standby_pid = int(controller.stdout.readline())
+            assert controller.wait() == -signal.SIGKILL
+        assert gone_within([standby_pid], 10) == []
 
 
 async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatch):
@@ -199,7 +244,7 @@ def looks(check: standby.LivenessCheck, first_s: float, seconds: float) -> float
 def test_a_warden_that_does_not_turn_is_ended_by_its_standby(monkeypatch):
     killed = []
     monkeypatch.setattr(standby.os, "kill", lambda *arguments: killed.append(arguments))
-    page = standby.LivenessPage()
+    page = standby.LivenessPage(os.getpid())
     check = standby.LivenessCheck(17, page, 0.0)
     now = looks(check, 0.0, 60)
     assert killed == []  # it has not begun to turn

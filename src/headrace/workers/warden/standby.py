@@ -34,9 +34,13 @@ _TURNS, _STOPS = range(2)
 
 
 class LivenessPage:
-    """Memory that warden and standby share: how often the warden's loop has turned, and how often it was stopped."""
+    """Memory that warden and standby share: how often the warden's loop has turned, and how often it was stopped.
 
-    def __init__(self) -> None:
+    `parent` is the process that the warden ends with: its standby, or the controller where there is none.
+    """
+
+    def __init__(self, parent: int) -> None:
+        self.parent = parent
         self._page = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
 
     @property
@@ -54,15 +58,17 @@ class LivenessPage:
         self._page[_STOPS] += 1
 
 
-def fork_warden(control: int) -> LivenessPage:
+def fork_warden(control: int, controller: int) -> LivenessPage:
     """Fork, and return in the child, which becomes the warden; this process becomes the standby and never returns.
 
     Linux only: elsewhere this process is the warden and has no standby.
+
+    Each parent's pid comes from the parent: asked for here, the parent may have been killed already, and nobody would
+    ever miss it.
     """
-    page = LivenessPage()
     if not ON_LINUX:
-        return page
-    controller = os.getppid()
+        return LivenessPage(controller)
+    page = LivenessPage(os.getpid())
     others = {segment.id for segment in listed_segments()}  # made before any worker
     adopt_orphans()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})

@@ -56,7 +56,7 @@ class Warden:
         self._liveness = liveness
         self._standby_stops = self._reported_stops = 0
         self._standby_checked_at = 0.0
-        self._parent = os.getppid()
+        self._parent = liveness.parent
         self._settings = InheritedSettings.replaced()
         self._watchdog = Watchdog(control, setup)
         self._wake_reader, self._wake_writer = os.pipe()
@@ -65,13 +65,17 @@ class Warden:
             signal.signal(number, _ignore)
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
 
+    @property
+    def has_parent(self) -> bool:
+        return os.getppid() == self._parent
+
     def serve(self) -> None:
         """Run until the controller is gone. A newly forked worker leaves this by `InForkedWorker`."""
         poll = select.poll()
         poll.register(self._wake_reader, select.POLLIN)
         poll.register(self._control, select.POLLIN)
         was_behind = False
-        while self._control.is_open and os.getppid() == self._parent:
+        while self._control.is_open and self.has_parent:
             if was_behind != self._control.is_behind:
                 was_behind = self._control.is_behind
                 poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))
@@ -217,7 +221,8 @@ def main(descriptor: int, liveness: LivenessPage) -> None:
     warden = Warden(control, setup, liveness)
     from headrace.workers.limit_mechanisms import enforcement_layers
 
-    control.send(Ready(os.getpid(), not_preloaded, enforcement_layers()))
+    if warden.has_parent:  # else it was killed meanwhile, and what follows ends at once
+        control.send(Ready(os.getpid(), not_preloaded, enforcement_layers()))
     worker = _served(warden)
     if worker is not None:
         worker.run()
