@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import os
 import re
 import signal
@@ -9,8 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import aclosing, suppress
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -339,6 +341,169 @@ def test_a_second_ctrl_c_under_asyncio_is_one_at_any_moment_of_the_stop(moment, 
     assert not (tmp_path / "a.run.lock").exists()
     with job.run(tmp_path / "a.run", n=50) as results:
         assert len(results) == 50
+
+
+class PressedAtLine:
+    """Presses Ctrl-C when this thread executes its nth line, of all code, since `count` was called; at the latest when
+    its event loop looks for something to do."""
+
+    def __init__(self, nth: int) -> None:
+        self._left = nth
+        self._counts = False
+
+    def count(self) -> None:
+        self._counts = True
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> Any:
+        # A line of `_get_loop` is traced with asyncio's global lock held, which a press there would never give back.
+        if self._counts and event == "line" and frame.f_code.co_name != "_get_loop":
+            self._left -= 1
+            if self._left == 0 or frame.f_code.co_name == "select":
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
+@pytest.mark.parametrize("nth", [1, 4, 10, 11, 30, 40, 42, 44, 46, 58, 75, 97, 1000])
+def test_a_second_ctrl_c_under_asyncio_is_heard_at_any_line_of_the_stop(nth: int, tmp_path: Path, monkeypatch, capsys):
+    press, real = PressedAtLine(nth), delivery.say_stopping
+
+    def said(*arguments, **options):
+        real(*arguments, **options)
+        press.count()
+
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def asked(_request: object) -> str:
+        loops[0].call_soon_threadsafe(signal.raise_signal, signal.SIGINT)
+        await asyncio.sleep(30)
+        return "x"
+
+    monkeypatch.setattr(delivery, "say_stopping", said)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model.from_function(asked))
+
+    async def main() -> None:
+        loops.append(asyncio.get_running_loop())
+        async for _ in job.astream(tmp_path / "a.run", concurrency=1):
+            pass
+
+    tracing = sys.gettrace()
+    sys.settrace(press)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(main())
+    finally:
+        sys.settrace(tracing)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "stopping: 1 in flight; again to stop now"
+    assert second == "stopping now"
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+class LongJob:
+    """A job whose first call ends at once and whose others end when they are given up."""
+
+    def __init__(self) -> None:
+        self._calls = itertools.count()
+        self._is_out = threading.Event()
+        question = QuestionFreeText(question_name="q", question_text="Why?")
+        self.job = Survey([question]).by(Model.from_function(self._answer))
+
+    async def _answer(self, _request: object) -> str:
+        if next(self._calls):
+            self._is_out.set()
+            await asyncio.sleep(60)
+        return "x"
+
+    async def until_it_is_out(self) -> None:
+        """Until one that does not end by itself is out."""
+        assert await asyncio.to_thread(self._is_out.wait, 30)
+
+
+def test_a_second_ctrl_c_while_the_callers_own_code_hears_the_first_stops_now(tmp_path: Path, capsys):
+    long = LongJob()
+
+    async def on_result(_result: object) -> None:
+        await long.until_it_is_out()
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(long.job.run_async(tmp_path / "a.run", n=5, concurrency=2, on_result=on_result))
+    assert capsys.readouterr().err.splitlines()[-1] == "stopping now"
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+def test_a_stream_is_closed_on_another_loop_than_it_was_begun_on(tmp_path: Path):
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.3))
+    stream = job.astream(tmp_path / "a.run", n=20, concurrency=2)
+    one, two = asyncio.new_event_loop(), asyncio.new_event_loop()
+    one.run_until_complete(anext(stream))
+    one.close()
+
+    async def close() -> None:
+        await stream.aclose()
+
+    closing = two.create_task(close())
+    two.run_until_complete(asyncio.wait([closing], timeout=20))
+    closing.result()
+    two.close()
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+@pytest.mark.parametrize("leaves_by", [None, ValueError])
+async def test_a_task_that_is_cancelled_while_its_stream_is_closed_is_cancelled(leaves_by, tmp_path: Path):
+    long = LongJob()
+
+    async def on_result(_result: object) -> None:
+        await long.until_it_is_out()
+        asyncio.get_running_loop().call_soon(task.cancel)
+        raise ValueError
+
+    async def first_one() -> None:
+        if leaves_by is not None:
+            with suppress(leaves_by):
+                await long.job.run_async(tmp_path / "a.run", n=20, concurrency=2, on_result=on_result)
+            return
+        async with aclosing(long.job.astream(tmp_path / "a.run", n=20, concurrency=2)) as stream:
+            await anext(stream)
+            await long.until_it_is_out()
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    task = asyncio.create_task(first_one())
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+def test_ctrl_c_while_a_stream_is_closed_ends_the_program(tmp_path: Path, monkeypatch):
+    real, presses = StandaloneRun.join, []
+
+    def pressed(run):
+        if not presses:
+            presses.append(1)
+            signal.raise_signal(signal.SIGINT)
+        real(run)
+
+    monkeypatch.setattr(StandaloneRun, "join", pressed)
+    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+    stream = job.stream(tmp_path / "a.run", n=20, concurrency=2)
+    next(stream)
+    with pytest.raises(KeyboardInterrupt):
+        stream.close()
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+def test_a_run_whose_thread_cannot_be_started_says_so(tmp_path: Path, monkeypatch):
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        LongJob().job.run(tmp_path / "a.run")
 
 
 def test_a_second_ctrl_c_right_behind_the_first_line_does_not_have_it_said_again(tmp_path: Path, monkeypatch, capsys):

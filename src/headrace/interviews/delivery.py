@@ -29,9 +29,35 @@ from headrace.results.result import Result
 from headrace.store.run_file.header import RunHeader
 
 _POLL_EVERY_S = 0.2
+_LOOK_FOR_END_EVERY_S = 0.02
 # Python sees a signal between two instructions. One that comes after the last of them, just before the thread is put to
 # sleep, does not wake it: a wait without an end would never hear that Ctrl-C.
 _WAKE_EVERY_S = 0.5
+
+
+class _Stops:
+    """Asks a run to stop as often as its caller wants, and says each time that it was Ctrl-C what that does."""
+
+    def __init__(self, run: StandaloneRun, key: AsyncioKey) -> None:
+        self._run = run
+        self._key = key
+        self._asked = self._said = 0
+
+    def ask(self, wanted: int, *, is_key: bool) -> None:
+        """Have asked so often in all. A Ctrl-C may come at any moment of this; it is called again then."""
+        while self._asked < wanted:
+            if self._said <= self._asked:
+                self._said += 1  # before the line: a Ctrl-C right behind it does not have it said twice
+                if is_key and self._run.is_running:
+                    self._say()
+            self._run.stop()
+            self._asked += 1
+
+    def _say(self) -> None:
+        if self._asked:
+            say_stopping_now()
+        else:
+            say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
 
 
 class Delivery:
@@ -51,7 +77,7 @@ class Delivery:
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
         self._key = AsyncioKey()
-        self._stops = self._said = 0
+        self._stops = _Stops(self._run, self._key)
         self._look_every_s = (
             panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else _WAKE_EVERY_S
         )
@@ -63,7 +89,7 @@ class Delivery:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         is_key = kind is KeyboardInterrupt
-        wanted_stops = 0 if kind is None else 1
+        wanted_stops = of_the_end = 0 if kind is None else 1
         while True:
             try:
                 if isinstance(error, KeyboardInterrupt):
@@ -76,28 +102,17 @@ class Delivery:
             if self._key.is_elsewhere:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
-        if kind is None and wanted_stops:
-            raise KeyboardInterrupt  # the run had ended, and the program has not
+        if wanted_stops > of_the_end and not is_key:
+            raise KeyboardInterrupt  # the run has ended, and the program has not
 
     def _end(self, wanted_stops: int, *, is_key: bool) -> None:
         """End the run with all that belongs to it. Called once more where a Ctrl-C came in between."""
-        while self._stops < wanted_stops:
-            if self._said <= self._stops:
-                self._said += 1  # before the line: a Ctrl-C right behind it does not have it said twice
-                self._say(is_key=is_key)
-            self._run.stop()
-            self._stops += 1
+        self._stops.ask(wanted_stops, is_key=is_key or wanted_stops > 1)
         while wanted_stops and self._run.is_running:
             with self._key.received():
                 wait([self._run.ended], _WAKE_EVERY_S)
         self._run.join()
         _close(self._display, self._run)
-
-    def _say(self, *, is_key: bool) -> None:
-        if self._stops and self._run.is_running:
-            say_stopping_now()
-        elif is_key and self._run.is_running:
-            say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
 
     def start(self) -> OpenedRun:
         self._run.start()
@@ -160,6 +175,7 @@ class AsyncDelivery:
         self._panel = panel_for(options.progress_bar)
         self._display = Display(self._panel)
         self._key = AsyncioKey()
+        self._stops = _Stops(self._run, self._key)
         self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -170,41 +186,47 @@ class AsyncDelivery:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        is_ctrl_c = kind is asyncio.CancelledError and self._key.is_pressed
-        if kind is not None:
+        interruption: BaseException | None = None
+        meanwhile = 0
+        while True:
             try:
-                if is_ctrl_c and self._run.is_running:
-                    say_stopping(_in_flight(self._run))
-                self._run.stop()
-            except KeyboardInterrupt:  # the second one: asyncio raises it wherever the program is
-                say_stopping_now()
-                self._run.stop()
-                self._run.stop()
-            await self._wait_for_end(is_ctrl_c=is_ctrl_c)
+                is_key = self._key.is_pressed and (meanwhile > 0 or kind in {asyncio.CancelledError, KeyboardInterrupt})
+                await self._end(self._stops_for(kind) + meanwhile, is_key=is_key)
+                break
+            except (asyncio.CancelledError, KeyboardInterrupt) as another:  # asyncio raises it wherever the program is
+                interruption = another
+                meanwhile += 1
+        if interruption is not None and self._is_lost(interruption, kind):
+            raise interruption
+
+    def _is_lost(self, interruption: BaseException, kind: type[BaseException] | None) -> bool:
+        """Whether nothing else tells the program to end: what leaves the block may be caught, or be no error."""
+        if kind is asyncio.CancelledError:  # asyncio.run makes KeyboardInterrupt of it
+            return isinstance(interruption, KeyboardInterrupt) and not self._key.is_pressed
+        return kind is not KeyboardInterrupt
+
+    def _stops_for(self, kind: type[BaseException] | None) -> int:
+        # asyncio's first Ctrl-C cancels the task. KeyboardInterrupt is its second.
+        is_second = kind is KeyboardInterrupt and self._key.is_pressed
+        return 0 if kind is None else 2 if is_second else 1
+
+    async def _end(self, wanted_stops: int, *, is_key: bool) -> None:
+        """End the run with all that belongs to it. Called once more where a Ctrl-C came in between."""
+        self._stops.ask(wanted_stops, is_key=is_key)
+        # Looked at, not waited for: on whatever loop this is, and without a lock that a Ctrl-C could leave held.
+        while wanted_stops and self._run.is_running:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_FOR_END_EVERY_S)
         self._run.join()
-        if self._looking is not None:
+        if self._looking is not None and not self._loop.is_closed():
             self._looking.cancel()
         _close(self._display, self._run)
-        if is_ctrl_c and isinstance(stopped := self._run.failure(), Interrupted):
+        if is_key and isinstance(stopped := self._run.failure(), Interrupted):
             end_in_one_line(under_asyncio=str(stopped))
 
     async def _look_every(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
             _show(self._display, self._run)
-
-    async def _wait_for_end(self, *, is_ctrl_c: bool) -> None:
-        if not self._run.is_running:
-            return
-        ended = asyncio.wrap_future(self._run.ended)
-        while not ended.done():
-            try:
-                await asyncio.wait([ended])
-            except (asyncio.CancelledError, KeyboardInterrupt):
-                if is_ctrl_c:
-                    say_stopping_now()
-                self._run.stop()
-        ended.exception()  # looked at: it is the caller's own error that goes on from here
 
     async def start(self) -> OpenedRun:
         self._run.start()

@@ -8,13 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from headrace.errors import HeadraceError
+
 Outcome = TypeVar("Outcome")
+_LOOK_EVERY_S = 0.001
 
 _running: WeakSet[LoopThread[Any]] = WeakSet()
 
@@ -33,6 +37,7 @@ class LoopThread(Generic[Outcome]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
         self.is_elsewhere = False  # in a fork: its parent has the thread
+        self._has_begun = False
         self._looping = threading.Event()
         # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
         self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
@@ -40,13 +45,20 @@ class LoopThread(Generic[Outcome]):
     def start(self) -> None:
         self.is_running = True
         _running.add(self)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:  # no thread can be made, or Ctrl-C
+            if not self._has_begun:
+                self.is_running = False
+            raise
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the loop call a function soon; nothing where it has not begun or has ended."""
         if not self.is_running:
             return
-        self._looping.wait()
+        # Looked at: a Ctrl-C inside its `wait` may leave its lock held, and then both threads wait for good.
+        while self.is_running and not self._looping.is_set():
+            time.sleep(_LOOK_EVERY_S)
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(function, *arguments)
@@ -60,6 +72,10 @@ class LoopThread(Generic[Outcome]):
             self._thread.join()
 
     def _run(self) -> None:
+        self._has_begun = True
+        if not self.is_running:  # given up by the caller before it began
+            self.future.set_exception(HeadraceError("The run was given up before it began."))
+            return
         try:
             with asyncio.Runner(loop_factory=network_loop() if self._has_network else None) as runner:
                 outcome = runner.run(self._announced())
