@@ -121,6 +121,70 @@ async def test_a_worker_that_waits_keeps_what_it_uses_and_a_little_and_has_its_l
     assert waiting.limit_bytes == 400 * MB
 
 
+class LateWorker(SetWorker):
+    """One whose limits are in force before they are confirmed."""
+
+    def __init__(self, lender, limit_bytes):
+        super().__init__(lender, limit_bytes)
+        self.is_confirmed = asyncio.Event()
+        self.is_asked = asyncio.Event()
+
+    async def set_limit(self, limit_bytes):
+        self.is_asked.set()
+        confirmed = await super().set_limit(limit_bytes)
+        await self.is_confirmed.wait()
+        return confirmed
+
+
+async def test_a_worker_whose_wait_ends_while_limits_move_is_lowered_no_more_and_its_sure_limit_is_known():
+    lender = Lender(450 * MB, 400 * MB)
+    first, second = [await lender.lend(100 * MB, started(lender)) for _ in range(2)]
+    first.holder = late = LateWorker(lender, first.limit_bytes)
+    before = first.limit_bytes, second.limit_bytes
+    first.is_waiting = second.is_waiting = True
+    moving = asyncio.create_task(lender.settle())
+    await late.is_asked.wait()
+    assert first.limit_bytes == before[0]  # nothing is confirmed yet
+    assert first.sure_bytes == late.limit_bytes < before[0]
+    first.is_waiting = second.is_waiting = False
+    late.is_confirmed.set()
+    await moving
+    assert second.limit_bytes == second.sure_bytes >= before[1]
+    await lender.settle()
+    assert first.sure_bytes == first.limit_bytes >= 100 * MB
+
+
+async def test_a_limit_is_known_though_whoever_had_it_moved_is_cancelled_meanwhile():
+    lender = Lender(450 * MB, 400 * MB)
+    loan = await lender.lend(100 * MB, started(lender))
+    loan.holder = late = LateWorker(lender, loan.limit_bytes)
+    loan.is_waiting = True
+    moving = asyncio.create_task(lender.settle())
+    await late.is_asked.wait()
+    moving.cancel()
+    await asyncio.sleep(0)
+    late.is_confirmed.set()
+    with pytest.raises(asyncio.CancelledError):
+        await moving
+    assert loan.limit_bytes == loan.sure_bytes == late.limit_bytes
+    loan.is_waiting = False
+    await lender.settle()
+    assert loan.limit_bytes == 400 * MB
+
+
+async def test_one_that_starts_has_its_promise_at_once_though_a_wait_ends_while_limits_move(monkeypatch):
+    monkeypatch.setattr("headrace.workers.lender._STARTS_WITHIN_S", 0.0)  # there is no second try
+    lender = Lender(450 * MB, 400 * MB)
+    first, second = [await lender.lend(50 * MB, started(lender)) for _ in range(2)]
+    first.holder = late = LateWorker(lender, first.limit_bytes)
+    first.is_waiting = second.is_waiting = True
+    starting = asyncio.create_task(lender.lend(250 * MB, started(lender), is_promised=True))
+    await late.is_asked.wait()
+    second.is_waiting = False
+    late.is_confirmed.set()
+    assert (await starting).limit_bytes >= 250 * MB
+
+
 async def test_a_lower_worker_gives_back_what_it_does_not_use_when_a_higher_one_grows():
     lender = Lender(416 * MB, 400 * MB)  # 16 MB are kept back: a worker may pass its limit for a moment
     low = await lender.lend(50 * MB, started(lender), priority=Priority.LOW)

@@ -33,6 +33,7 @@ _STARTS_WITHIN_S = 1.0
 _URGENT = 0.9  # of its limit
 _LOOKS_AGAIN_S = 0.05
 _LATELY_S = 0.1
+_MOST_ROUNDS = 3
 
 
 Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
@@ -55,6 +56,7 @@ class Loan:
         self.is_promised = is_promised
         self.is_waiting = False
         self.limit_bytes = 0
+        self._ordered_bytes = 0
         self.holder: LimitedProcess | None = None
         self._raises: deque[tuple[float, int]] = deque()  # of the last moments: when, and from which limit
 
@@ -74,20 +76,29 @@ class Loan:
         could_have_more = self.holder is not None and not self.is_waiting and self.limit_bytes < self.ceiling_bytes
         return could_have_more and is_nearly_full(self.used_bytes, self.limit_bytes)
 
+    @property
+    def sure_bytes(self) -> int:
+        """The limit that its worker has whatever the warden has not confirmed yet."""
+        return min(self.limit_bytes, self._ordered_bytes)
+
     def limit_lately(self, now_s: float) -> int:
         """The lowest limit of the last moments. A worker that has just ended may have met the one before it rose."""
         self._forget_raises(now_s)
         return min([self.limit_bytes, *(before_bytes for _, before_bytes in self._raises)])
 
     def begin(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
+        self.limit_bytes = self._ordered_bytes = limit_bytes
         self._raises.clear()  # no worker has met what it was before
+
+    def is_to_have(self, limit_bytes: int) -> None:
+        """The warden is about to be asked for this limit."""
+        self._ordered_bytes = limit_bytes
 
     def now_has(self, limit_bytes: int, now_s: float) -> None:
         self._forget_raises(now_s)
         if limit_bytes > self.limit_bytes:
             self._raises.append((now_s, self.limit_bytes))
-        self.limit_bytes = limit_bytes
+        self.limit_bytes = self._ordered_bytes = limit_bytes
 
     def _forget_raises(self, now_s: float) -> None:
         while self._raises and now_s - self._raises[0][0] >= _LATELY_S:
@@ -185,22 +196,44 @@ class Lender:
         return room_bytes, limits_within(room_bytes, [loan.borrower() for loan in loans])
 
     async def _move(self) -> None:
+        """Divide the room, and again where a wait has ended meanwhile."""
+        for _ in range(_MOST_ROUNDS):
+            if not await self._has_to_move_again():
+                return
+
+    async def _has_to_move_again(self) -> bool:
+        """Divide the room by what all use now; return whether a wait ended meanwhile, so that this has become wrong."""
         loans = list(self._loans)
         room_bytes, targets = self._divided(loans)
         # A worker that starts gets all that it was promised: what is not worth moving adds up with many that wait.
         is_starting = any(loan.is_promised and loan.holder is None for loan in loans)
         worth_moving_bytes = 1 if is_starting else _WORTH_MOVING_BYTES
-        for loan, target in zip(loans, targets, strict=True):
+        waited = [loan.is_waiting for loan in loans]
+        is_any_back = False
+        for loan, target, has_waited in zip(loans, targets, waited, strict=True):
             if target <= loan.limit_bytes - worth_moving_bytes:
-                await self._set(loan, target)
+                if has_waited and not loan.is_waiting:
+                    is_any_back = True  # what a waiting one is left with is too little for it
+                else:
+                    await self._set(loan, target)
         for loan, target in zip(loans, targets, strict=True):
             free = room_bytes - sum(each.limit_bytes for each in self._loans)
             limit = min(target, loan.limit_bytes + max(0, free))
             if limit >= loan.limit_bytes + _WORTH_MOVING_BYTES:
                 await self._set(loan, limit)
+        return is_any_back
 
     async def _set(self, loan: Loan, limit_bytes: int) -> None:
-        loan.now_has(limit_bytes if loan.holder is None else await loan.holder.set_limit(limit_bytes), _now_s())
+        """Change a limit, and know what it is when this ends, also where the caller is cancelled meanwhile."""
+        if loan.holder is None:
+            loan.now_has(limit_bytes, _now_s())
+            return
+        loan.is_to_have(limit_bytes)
+        setting = asyncio.ensure_future(loan.holder.set_limit(limit_bytes))
+        try:
+            await asyncio.shield(setting)
+        finally:
+            loan.now_has(await setting, _now_s())
 
 
 def _now_s() -> float:

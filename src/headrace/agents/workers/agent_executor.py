@@ -123,7 +123,7 @@ class IsolatedAgents:
         if what is Signal.KILL and deadline_s <= 0:
             self._harder(slot, run, signal.SIGKILL)
             return
-        slot.send(SignalWork(id, epoch, what, deadline_s))
+        slot.send_in_turn(SignalWork(id, epoch, what, deadline_s))  # a worker ignores one for a run it does not know
         if deadline_s == math.inf:
             return
         # A worker that still listens cancels the run at the deadline by itself.
@@ -291,18 +291,17 @@ class IsolatedAgents:
             slot.host.settle_soon()
 
     def _go_on(self, slot: AgentSlot, message: ToAgentWorker) -> None:
-        """Send what makes a run compute; to a worker whose limit was lowered meanwhile, once that is raised again."""
+        """Send what makes a run compute; to a worker whose limit was lowered meanwhile, or is about to be, once that is
+        raised again.
+        """
         loan = slot.loan
         was_waiting = loan is not None and loan.is_waiting
         if loan is not None:
             loan.is_waiting = False
-        if slot.until_raised is not None:
-            slot.until_raised.append(message)
-        elif loan is not None and was_waiting and loan.limit_bytes < slot.limit_before_bytes:
-            slot.until_raised = [message]
+        if slot.until_raised is None and loan is not None and was_waiting and loan.sure_bytes < slot.limit_before_bytes:
+            slot.until_raised = []
             slot.host.raise_limit(slot)
-        else:
-            slot.send(message)
+        slot.send_in_turn(message)
 
     def _end_with(self, slot: AgentSlot, run: Attempt, cause: ExitCause, reason: str, *, is_own: bool = True) -> None:
         """End a run whose worker has ended. A run that had been signalled has stopped as asked."""

@@ -62,6 +62,13 @@ class AgentSlot:
         else:
             self.hosted.send([message])
 
+    def send_in_turn(self, message: ToAgentWorker) -> None:
+        """Send it behind what waits for the slot's limit, if anything does."""
+        if self.until_raised is not None:
+            self.until_raised.append(message)
+        else:
+            self.send(message)
+
     def limit_lately(self) -> int:
         return self.loan.limit_lately(asyncio.get_running_loop().time()) if self.loan is not None else 0
 
