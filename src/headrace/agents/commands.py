@@ -7,6 +7,8 @@ error: it leaves nothing worth journaling. Does not cover: processes and limits 
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from headrace.errors import CommandFailed, OptionError
 from headrace.priority import Priority
 from headrace.survey.values import encode_value, repair_text
 from headrace.units import format_bytes
-from headrace.workers.command import CommandLimits, CommandResult, run_command
+from headrace.workers.command import Begin, CommandLimits, CommandResult, run_command
 from headrace.workers.command_result import CommandEnd
 from headrace.workers.lender import LEAST_WORKER_BYTES, Lender, Loan, Start
 from headrace.workers.limited_process import LimitedProcess
@@ -37,24 +39,9 @@ class AgentCommands:
         """Run a program and return its encoded CommandEnd; raise where it was ended by a limit or a timeout."""
         if self._pool is None:
             raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
-        result = await self._ended(self._pool, command, priority)
-        with result.output:
-            if result.kind not in _ENDED_BY_ITSELF:
-                raise _failed(command, result)
-            return encode_value(asdict(_end_of(result)))
-
-    async def _ended(self, pool: WorkerPool, command: ProgramCall, priority: Priority) -> CommandResult:
-        """Run a program to its end on a loan of memory: what it asks for, else a share of the rest, like a worker."""
-        asked, loans = command.memory_bytes, list[Loan]()
-
-        async def begin(start: Start) -> LimitedProcess:
-            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked, priority=priority))
-            assert loan.holder is not None
-            return loan.holder
-
-        try:
-            return await run_command(
-                pool,
+        async with self._lent(command, priority) as begin:
+            result = await run_command(
+                self._pool,
                 command.argv,
                 CommandLimits(memory_bytes=0, output_bytes=command.output_bytes, timeout_s=command.timeout_s),
                 input=command.input,
@@ -63,6 +50,23 @@ class AgentCommands:
                 spools=self._spools,
                 begin=begin,
             )
+            with result.output:
+                if result.kind not in _ENDED_BY_ITSELF:
+                    raise _failed(command, result)
+                return encode_value(asdict(_end_of(result)))
+
+    @asynccontextmanager
+    async def _lent(self, command: ProgramCall, priority: Priority) -> AsyncGenerator[Begin]:
+        """What starts a program on a loan of memory: what it asks for, else a share of the rest, like a worker."""
+        asked, loans = command.memory_bytes, list[Loan]()
+
+        async def begin(start: Start) -> LimitedProcess:
+            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked, priority=priority))
+            assert loan.holder is not None
+            return loan.holder
+
+        try:
+            yield begin
         finally:
             for loan in loans:
                 self._lender.returned(loan)
