@@ -76,10 +76,8 @@ class RunningPage:
             connection.close()
 
     def _serve(self) -> None:
-        try:
-            self._loop.run_until_complete(self._answer())
-        finally:
-            self._loop.close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # what asyncio.run does, with this loop
+            runner.run(self._answer())
 
     async def _answer(self) -> None:
         async with self._server.running(self._listener):

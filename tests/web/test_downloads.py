@@ -216,9 +216,9 @@ def test_a_search_in_vain_ends_when_nobody_waits_for_it(long_run: Path, monkeypa
         assert ended.wait(PATIENCE_S)
 
 
-def test_the_process_that_writes_parquet_ends_with_its_client(
-    long_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.fixture
+def writer_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The process that writes Parquet writes without an end instead, and its pid into this file."""
     pytest.importorskip("pyarrow")
     told = tmp_path / "pid"
     endless = (
@@ -227,11 +227,31 @@ def test_the_process_that_writes_parquet_ends_with_its_client(
         "while True: os.write(1, b'x' * 65536)"
     )
     monkeypatch.setattr(sending, "COMMAND", (sys.executable, "-c", endless, str(told)))
+    return told
+
+
+def test_the_process_that_writes_parquet_ends_with_its_client(long_run: Path, writer_told: Path):
     with RunningPage(long_run) as page:
         client = StoppedClient(page, f"/runs/{id_of(page, 'long.run')}/download.parquet")
-        wait_until(told.exists)
+        wait_until(writer_told.exists)
         client.go()
-        wait_until(lambda: not is_running(int(told.read_text())))
+        wait_until(lambda: not is_running(int(writer_told.read_text())))
+
+
+def test_clients_that_leave_a_parquet_file_half_read_leave_room_for_others(long_run: Path, writer_told: Path):
+    with RunningPage(long_run) as page:
+        path = f"/runs/{id_of(page, 'long.run')}/download.parquet"
+        for client in [StoppedClient(page, path) for _ in range(4)]:  # more at once are refused
+            client.go()
+        wait_until(lambda: page.get(path.replace(".parquet", ".csv")).status == 200)
+
+
+def test_a_server_that_ends_while_a_parquet_file_is_half_read_ends_its_process(long_run: Path, writer_told: Path):
+    with RunningPage(long_run) as page:
+        client = StoppedClient(page, f"/runs/{id_of(page, 'long.run')}/download.parquet")
+        wait_until(writer_told.exists)
+    client.go()
+    assert not is_running(int(writer_told.read_text()))
 
 
 def is_running(pid: int) -> bool:

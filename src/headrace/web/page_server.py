@@ -88,7 +88,7 @@ class PageServer:
         finally:
             await runner.cleanup()
             self._reads.close()
-            self._downloads.close()
+            await self._downloads.close()
 
     def _application(self) -> web.Application:
         application = web.Application(client_max_size=_MOST_BODY_BYTES, middlewares=[self._guarded])

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -29,6 +29,7 @@ from headrace.web.shown_files import ShownFile, ShownFiles
 PATH = "/runs/{run}/download.{format:csv|jsonl|parquet}"
 _MOST_AT_ONCE, _THREADS = 4, 2
 _TAKEN_WITHIN_S = 30.0
+_ENDED_WITHIN_S = 2.0
 Taken = TypeVar("Taken")
 _PIPE_BYTES, _MOST_SAID_BYTES = 256_000, 100_000
 
@@ -44,22 +45,27 @@ class Downloads:
     def __init__(self, files: ShownFiles) -> None:
         self._files = files
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="headrace-download")
-        self._going_on = 0
+        self._going_on = set[asyncio.Task[Any]]()
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Wait for the downloads that the server has cancelled: each has a process or a thread to end."""
+        if self._going_on:
+            await asyncio.wait(self._going_on, timeout=_ENDED_WITHIN_S)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         asked = _parsed(request)
-        if self._going_on >= _MOST_AT_ONCE:
+        if len(self._going_on) >= _MOST_AT_ONCE:
             raise TooBusy
-        self._going_on += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._going_on.add(task)
         try:
             file = await self._in_thread(partial(self._files.one, asked.run))
             async with aclosing(self._chunks(file, asked)) as chunks:
                 return await self._send(request, chunks, _headers(file, asked.format))
         finally:
-            self._going_on -= 1
+            self._going_on.discard(task)
 
     async def _send(
         self, request: web.Request, chunks: AsyncGenerator[bytes], headers: dict[str, str]
@@ -67,14 +73,18 @@ class Downloads:
         first = await anext(chunks, b"")  # an error before it is one of the request
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
+        connection = request.transport  # the request forgets it when the server ends
         try:
             await _write(response, first)
             async for chunk in chunks:
-                if request.transport is None or request.transport.is_closing():
+                if connection is None or connection.is_closing():
                     return response
                 await _write(response, chunk)
         except (HeadraceError, ConnectionError, TimeoutError):
-            _cut(request)
+            _cut(connection)
+        except asyncio.CancelledError:  # the server ends, and does not wait for a client that takes nothing
+            _cut(connection)
+            raise
         return response
 
     def _chunks(self, file: ShownFile, asked: DownloadAsked) -> AsyncGenerator[bytes]:
@@ -114,7 +124,8 @@ class Downloads:
         finally:
             if process.returncode is None:
                 process.kill()
-            await process.wait()
+            # Read to the end, a megabyte at most: asyncio does not look at a full pipe, and `wait` waits for its end.
+            await process.communicate()
 
     async def _in_thread(self, function: partial[Taken]) -> Taken:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
@@ -162,6 +173,6 @@ async def _write(response: web.StreamResponse, chunk: bytes) -> None:
             await response.write(chunk)
 
 
-def _cut(request: web.Request) -> None:
-    if request.transport is not None:
-        request.transport.abort()
+def _cut(connection: asyncio.Transport | None) -> None:
+    if connection is not None:
+        connection.abort()
