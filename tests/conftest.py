@@ -20,6 +20,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # A shell that starts the tests in the background has SIGINT ignored, and children inherit that: none would hear Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Set, it would hide what is written to a pipe and not flushed.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 _homes = itertools.count()
 
 # Each takes more than 20 s. They begin first: side by side, a file at a time, one that began last would end alone.

@@ -28,8 +28,11 @@ def showable(value: Any, longest: int, encoding: str) -> str:
 
 
 def say(line: str, *, on_error: bool = False) -> None:
-    """Prints a line on standard output or standard error, without control characters: names in it may be anybody's."""
-    print(visible(line), file=sys.stderr if on_error else sys.stdout)
+    """Prints a line on standard output or standard error, without control characters: names in it may be anybody's.
+
+    Whoever reads a pipe has it at once: Python would keep the page's address, say, for as long as the page goes on.
+    """
+    print(visible(line), file=sys.stderr if on_error else sys.stdout, flush=True)
 
 
 def print_data_as_utf8() -> None:
