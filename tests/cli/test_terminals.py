@@ -1,10 +1,13 @@
 import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,13 +90,29 @@ def test_a_pipe_that_closes_early_is_no_failure(told: Path, words: str):
     assert ended.stdout.count(b"\n") == 1
 
 
-def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
+def into_a_closed_pipe(*words: str) -> "subprocess.CompletedProcess[bytes]":
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
-        command = [*HEADRACE, "status", str(told)]
-        ended = subprocess.run(command, env=environment(), stdout=pipe, stderr=subprocess.PIPE, check=False, timeout=60)
+        command = [*HEADRACE, *words]
+        return subprocess.run(command, env=environment(), stdout=pipe, stderr=subprocess.PIPE, check=False, timeout=60)
+
+
+def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
+    ended = into_a_closed_pipe("status", str(told))
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp_path: Path):
+    damaged, reviews = shutil.copy(told, tmp_path / "damaged.run"), tmp_path / "reviews.jsonl"
+    with closing(sqlite3.connect(damaged)) as connection:
+        connection.execute("DELETE FROM details WHERE ordinal = 9")
+        connection.commit()
+    reviews.write_text('{"text": "good"}\n')
+    failing = ("map", "{{ text }}", "--data", str(reviews), "--model", "test,canned_response=", "--no-cache")
+    for words, code in ((("verify", str(damaged)), 1), ((*failing, "-o", str(tmp_path / "labels.run")), 3)):
+        ended = into_a_closed_pipe(*words)
+        assert (ended.returncode, ended.stderr) == (code, b"")
 
 
 def test_ctrl_c_says_what_is_saved_and_how_to_go_on(headrace_home: Path):

@@ -65,6 +65,8 @@ def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
         except Exception:  # noqa: BLE001 - the last place where it can be reported
             _print_fault()
             raise typer.Exit(1) from None
+        finally:
+            _end_output()
 
     return wrapped
 
@@ -101,6 +103,14 @@ def _print_fault() -> None:
 
     print(visible(traceback.format_exc()), end="", file=sys.stderr)
     print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
+
+
+def _end_output() -> None:
+    """Writes what is left, or discards it where that is not possible: the exit code stays what the command made it."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        _discard_output()
 
 
 def _discard_output() -> None:

@@ -27,12 +27,12 @@ def showable(value: Any, longest: int, encoding: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def say(line: str, *, on_error: bool = False) -> None:
+def say(line: str, *, on_error: bool = False, at_once: bool = False) -> None:
     """Prints a line on standard output or standard error, without control characters: names in it may be anybody's.
 
-    Whoever reads a pipe has it at once: Python would keep the page's address, say, for as long as the page goes on.
+    `at_once` where the command goes on: in a pipe or a file, Python would keep the line until its end.
     """
-    print(visible(line), file=sys.stderr if on_error else sys.stdout, flush=True)
+    print(visible(line), file=sys.stderr if on_error else sys.stdout, flush=at_once)
 
 
 def print_data_as_utf8() -> None:

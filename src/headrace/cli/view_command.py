@@ -43,7 +43,7 @@ def view(
     from headrace.web.serving import serve
 
     def show_address(address: str) -> None:
-        say(address)
+        say(address, at_once=True)
         if open_browser:
             webbrowser.open(address)
 

@@ -56,7 +56,7 @@ def watch_engine_status(path: Path, *, as_json: bool) -> None:
             if shown != before and as_json:
                 print_json(_facts(path, overview, holder, nodes), on_one_line=True)
             elif shown != before:
-                say(shown)
+                say(shown, at_once=True)
             before = shown
             if is_open:
                 time.sleep(WATCH_EVERY_S)

@@ -111,7 +111,7 @@ def _print_changes(path: Path) -> None:
         in_flight = f", {look.live.progress.in_flight:,} in flight" if look.live is not None else ""
         line = f"{look.state}: {_counted(look)}{in_flight}"
         if line != before:  # a run that is paused overnight is one line, not thousands
-            print(visible(line), flush=True)
+            say(line, at_once=True)
         before = line
 
 
