@@ -229,11 +229,16 @@ class Lender:
             loan.now_has(limit_bytes, _now_s())
             return
         loan.is_to_have(limit_bytes)
-        setting = asyncio.ensure_future(loan.holder.set_limit(limit_bytes))
+        setting = asyncio.ensure_future(_set_by(loan.holder, loan, limit_bytes))
         try:
             await asyncio.shield(setting)
-        finally:
-            loan.now_has(await setting, _now_s())
+        except asyncio.CancelledError:
+            await asyncio.wait([setting])  # which it outlives where that is cancelled too
+            raise
+
+
+async def _set_by(holder: LimitedProcess, loan: Loan, limit_bytes: int) -> None:
+    loan.now_has(await holder.set_limit(limit_bytes), _now_s())
 
 
 def _now_s() -> float:
