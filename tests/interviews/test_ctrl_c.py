@@ -23,6 +23,7 @@ from headrace.interviews import delivery
 from headrace.interviews.standalone import StandaloneRun
 from headrace.interviews.steering.client import state_of
 from headrace.interviews.stopping import RunStop
+from headrace.threads import loop_thread
 from tests.trouble.children import until
 
 PROGRAM = """
@@ -495,6 +496,44 @@ def test_ctrl_c_while_a_stream_is_closed_ends_the_program(tmp_path: Path, monkey
     with pytest.raises(KeyboardInterrupt):
         stream.close()
     assert not (tmp_path / "a.run.lock").exists()
+
+
+@pytest.mark.parametrize("comes_first", [KeyboardInterrupt, asyncio.CancelledError], ids=lambda kind: kind.__name__)
+def test_a_ctrl_c_while_a_stream_is_closed_outlives_a_cancellation(comes_first, tmp_path: Path, monkeypatch):
+    """A second Ctrl-C that is raised in a task of the program's own, which it cancels meanwhile."""
+    real, presses = StandaloneRun.stop, []
+
+    def pressed(run):
+        presses.append(1)
+        if len(presses) == 1:
+            raise comes_first
+        if len(presses) == 2:
+            raise asyncio.CancelledError if comes_first is KeyboardInterrupt else KeyboardInterrupt
+        real(run)
+
+    monkeypatch.setattr(StandaloneRun, "stop", pressed)
+    long = LongJob()
+
+    async def main() -> None:
+        async with aclosing(long.job.astream(tmp_path / "a.run", n=20, concurrency=2)) as stream:
+            await anext(stream)
+            await long.until_it_is_out()
+            raise asyncio.CancelledError
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert not (tmp_path / "a.run.lock").exists()
+
+
+def test_a_ctrl_c_just_before_a_run_has_its_thread_ends_the_program(tmp_path: Path, monkeypatch):
+    class Pressed:
+        def add(self, _thread: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop_thread, "_running", Pressed())
+    with pytest.raises(KeyboardInterrupt):
+        LongJob().job.run(tmp_path / "a.run")
+    assert "headrace-engine" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_run_whose_thread_cannot_be_started_says_so(tmp_path: Path, monkeypatch):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import wait
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -110,14 +109,14 @@ class Delivery:
         self._stops.ask(wanted_stops, is_key=is_key or wanted_stops > 1)
         while wanted_stops and self._run.is_running:
             with self._key.received():
-                wait([self._run.ended], _WAKE_EVERY_S)
+                self._run.wait_for_end(_WAKE_EVERY_S)
         self._run.join()
         _close(self._display, self._run)
 
     def start(self) -> OpenedRun:
         self._run.start()
         with self._key.received():
-            while wait([self._run.opened], _WAKE_EVERY_S).not_done:
+            while not self._run.wait_for_opening(_WAKE_EVERY_S):
                 pass
         opened = self._run.opened.result()
         _show(self._display, self._run)
@@ -134,13 +133,13 @@ class Delivery:
 
     def finish(self) -> None:
         with self._key.received():
-            while wait([self._run.ended], self._look_every_s).not_done:
+            while not self._run.wait_for_end(self._look_every_s):
                 self._look()
         self._run.ended.result()
 
     def progress(self, every_s: float) -> Iterator[Progress]:
         """How far the run is, every so often until it ends."""
-        while wait([self._run.ended], every_s).not_done:
+        while not self._run.wait_for_end(every_s):
             if (progress := self._run.progress()) is not None:
                 yield progress
 
@@ -194,16 +193,13 @@ class AsyncDelivery:
                 await self._end(self._stops_for(kind) + meanwhile, is_key=is_key)
                 break
             except (asyncio.CancelledError, KeyboardInterrupt) as another:  # asyncio raises it wherever the program is
-                interruption = another
+                if not isinstance(interruption, KeyboardInterrupt):
+                    interruption = another
                 meanwhile += 1
-        if interruption is not None and self._is_lost(interruption, kind):
+        # What leaves the block may be caught, or be no error: it does not stand for what came meanwhile.
+        is_told = kind is KeyboardInterrupt or kind is type(interruption)
+        if interruption is not None and not is_told:
             raise interruption
-
-    def _is_lost(self, interruption: BaseException, kind: type[BaseException] | None) -> bool:
-        """Whether nothing else tells the program to end: what leaves the block may be caught, or be no error."""
-        if kind is asyncio.CancelledError:  # asyncio.run makes KeyboardInterrupt of it
-            return isinstance(interruption, KeyboardInterrupt) and not self._key.is_pressed
-        return kind is not KeyboardInterrupt
 
     def _stops_for(self, kind: type[BaseException] | None) -> int:
         # asyncio's first Ctrl-C cancels the task. KeyboardInterrupt is its second.

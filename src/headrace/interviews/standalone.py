@@ -41,6 +41,7 @@ from headrace.store.home import cache_path
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.known_services import SERVICES
+from headrace.threads.flag import Flag
 from headrace.threads.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class StandaloneRun:
         self._run: SurveyRun | None = None
         self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
+        self._is_opened = Flag()
         is_here = not self._session.workers and not self._is_on_cluster
         has_network = is_here and all(model.service_name in SERVICES for model in job.called_models)
         self._thread = LoopThread(self._main, has_network=has_network)
@@ -103,6 +105,13 @@ class StandaloneRun:
         """A first call lets interviews in flight end, a second stops at once; everything journaled is kept."""
         self._is_stopping = True
         self._thread.call(self._request_stop)
+
+    def wait_for_opening(self, longest_s: float) -> bool:
+        """Wait until the run has opened its file, or has ended; return whether that is so."""
+        return self._is_opened.wait(longest_s)
+
+    def wait_for_end(self, longest_s: float) -> bool:
+        return self._thread.has_ended.wait(longest_s)
 
     def delivered(self, count: int) -> None:
         if self._run is not None:
@@ -141,11 +150,13 @@ class StandaloneRun:
         for _ in range(self._early_stops):
             run.request_stop()
         self.opened.set_result(opened)
+        self._is_opened.set()
 
     def _has_ended(self, ended: Future[None]) -> None:
         """End every wait of the caller, whatever ended the run."""
         if not self.opened.done():
             self.opened.set_exception(ended.exception() or HeadraceError("The run ended before it began."))
+        self._is_opened.set()
         if self._deliver is not None:
             self._deliver(None)
 

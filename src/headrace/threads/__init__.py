@@ -12,6 +12,7 @@ their own loop never runs in the caller's thread.
 
 The objects
 - `loop_thread`: one coroutine to its end on a loop of its own. A fork knows that the thread is its parent's.
+- `flag`: set in one thread, waited for in another, wherever a Ctrl-C comes meanwhile.
 - `crossing`: calls to another thread's loop, and promises that the loop fills. Waking a loop costs a system call and a
   switch of threads, so whatever waits when it wakes crosses together.
 - `slow_turns`: times the turns of watched tasks: who blocked the loop, once it goes on.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,9 +15,10 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from headrace.errors import HeadraceError
+from headrace.threads.flag import Flag
 
 Outcome = TypeVar("Outcome")
-_LOOK_EVERY_S = 0.001
+_LOOK_EVERY_S = 0.5
 
 _running: WeakSet[LoopThread[Any]] = WeakSet()
 
@@ -38,14 +38,15 @@ class LoopThread(Generic[Outcome]):
         self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
         self.is_elsewhere = False  # in a fork: its parent has the thread
         self._has_begun = False
-        self._looping = threading.Event()
+        self._looping = Flag()
+        self.has_ended = Flag()  # set when the future is done
         # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
         self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
 
     def start(self) -> None:
-        self.is_running = True
-        _running.add(self)
         try:
+            self.is_running = True
+            _running.add(self)
             self._thread.start()
         except BaseException:  # no thread can be made, or Ctrl-C
             if not self._has_begun:
@@ -56,9 +57,8 @@ class LoopThread(Generic[Outcome]):
         """Have the loop call a function soon; nothing where it has not begun or has ended."""
         if not self.is_running:
             return
-        # Looked at: a Ctrl-C inside its `wait` may leave its lock held, and then both threads wait for good.
-        while self.is_running and not self._looping.is_set():
-            time.sleep(_LOOK_EVERY_S)
+        while self.is_running and not self._looping.wait(_LOOK_EVERY_S):
+            pass  # or it has ended before it had a loop
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(function, *arguments)
@@ -68,11 +68,17 @@ class LoopThread(Generic[Outcome]):
         self.is_running, self.is_elsewhere = False, True
 
     def join(self) -> None:
-        if self._thread.ident is not None:
+        if self._has_begun:
             self._thread.join()
 
     def _run(self) -> None:
         self._has_begun = True
+        try:
+            self._run_to_end()
+        finally:
+            self.has_ended.set()
+
+    def _run_to_end(self) -> None:
         if not self.is_running:  # given up by the caller before it began
             self.future.set_exception(HeadraceError("The run was given up before it began."))
             return

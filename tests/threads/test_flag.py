@@ -1,0 +1,39 @@
+"""A flag that is set in one thread and waited for in another."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from headrace.threads.flag import Flag
+
+
+def test_a_wait_ends_when_the_flag_is_set_and_at_its_longest():
+    flag = Flag()
+    started_s = time.monotonic()
+    assert flag.wait(0.01) is False
+    threading.Timer(0.05, flag.set).start()
+    assert flag.wait(60) is True
+    assert flag.wait(60) is True
+    assert time.monotonic() - started_s < 30
+
+
+def test_a_flag_that_is_set_again_stays_set():
+    flag = Flag()
+    flag.set()
+    flag.set()
+    assert (flag.is_set, flag.wait(60)) == (True, True)
+
+
+def test_a_wait_that_ctrl_c_ends_keeps_nobody_from_setting_it():
+    flag = Flag()
+    for _ in range(20):
+        threading.Timer(0.01, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            flag.wait(60)
+    setter = threading.Thread(target=flag.set)
+    setter.start()
+    setter.join(10)
+    assert not setter.is_alive()
+    assert flag.wait(60) is True
