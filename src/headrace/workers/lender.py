@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from headrace.priority import Priority
@@ -233,7 +234,9 @@ class Lender:
         try:
             await asyncio.shield(setting)
         except asyncio.CancelledError:
-            await asyncio.wait([setting])  # which it outlives where that is cancelled too
+            while not setting.done():
+                with suppress(asyncio.CancelledError):  # once more
+                    await asyncio.wait([setting])
             raise
 
 
