@@ -154,7 +154,7 @@ class StandaloneRun:
 
     def _has_ended(self, ended: Future[None]) -> None:
         """End every wait of the caller, whatever ended the run."""
-        if not self.opened.done():
+        if not self._is_opened.is_set:
             self.opened.set_exception(ended.exception() or HeadraceError("The run ended before it began."))
         self._is_opened.set()
         if self._deliver is not None:
