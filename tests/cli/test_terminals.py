@@ -90,6 +90,14 @@ def test_a_pipe_that_closes_early_is_no_failure(told: Path, words: str):
     assert ended.stdout.count(b"\n") == 1
 
 
+def damaged_copy(path: Path, directory: Path) -> Path:
+    damaged = Path(shutil.copy(path, directory / "damaged.run"))
+    with closing(sqlite3.connect(damaged)) as connection:
+        connection.execute("DELETE FROM details WHERE ordinal = 9")
+        connection.commit()
+    return damaged
+
+
 def into_a_closed_pipe(*words: str) -> "subprocess.CompletedProcess[bytes]":
     reading, writing = os.pipe()
     os.close(reading)
@@ -104,10 +112,7 @@ def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
 
 
 def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp_path: Path):
-    damaged, reviews = shutil.copy(told, tmp_path / "damaged.run"), tmp_path / "reviews.jsonl"
-    with closing(sqlite3.connect(damaged)) as connection:
-        connection.execute("DELETE FROM details WHERE ordinal = 9")
-        connection.commit()
+    damaged, reviews = damaged_copy(told, tmp_path), tmp_path / "reviews.jsonl"
     reviews.write_text('{"text": "good"}\n')
     failing = ("map", "{{ text }}", "--data", str(reviews), "--model", "test,canned_response=", "--no-cache")
     for words, code in ((("verify", str(damaged)), 1), ((*failing, "-o", str(tmp_path / "labels.run")), 3)):
@@ -175,6 +180,16 @@ finally:
 def test_a_full_disk_behind_the_output_is_told_in_words(told: Path, layout: str):
     with Path("/dev/full").open("w") as full:
         command = [*HEADRACE, "results", str(told), "--format", layout]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment())
+    assert ended.returncode == 1
+    assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_damage_that_a_full_disk_keeps_from_being_told_is_no_success(told: Path, tmp_path: Path):
+    damaged = damaged_copy(told, tmp_path)
+    with Path("/dev/full").open("w") as full:
+        command = [*HEADRACE, "verify", str(damaged)]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment())
     assert ended.returncode == 1
     assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"

@@ -59,8 +59,7 @@ def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno not in _NO_ROOM:
                 _print_fault()
             else:  # run files say it themselves (StorageFull): this is where our output went
-                print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
-                _discard_output()
+                _give_up_output(error)
             raise typer.Exit(1) from None
         except Exception:  # noqa: BLE001 - the last place where it can be reported
             _print_fault()
@@ -109,8 +108,16 @@ def _end_output() -> None:
     """Writes what is left, or discards it where that is not possible: the exit code stays what the command made it."""
     try:
         print(end="", flush=True)
-    except OSError:
+    except OSError as error:
+        _give_up_output(error)
+    except KeyboardInterrupt:  # its reader takes nothing
         _discard_output()
+
+
+def _give_up_output(error: OSError) -> None:
+    if error.errno in _NO_ROOM:
+        print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
+    _discard_output()
 
 
 def _discard_output() -> None:

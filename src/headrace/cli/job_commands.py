@@ -158,6 +158,7 @@ def _keep_the_page() -> None:
 
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return
+    print(end="", flush=True)  # what has been said, before the wait
     say("the page stays until Ctrl-C", on_error=True)
     try:
         while True:

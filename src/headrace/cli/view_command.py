@@ -59,7 +59,7 @@ def _exported(places: list[Path], path: Path, size: str) -> Path:
     if len(places) != 1:
         raise OptionError("--export writes one run.", fix="Name its file: headrace view city.run --export city.html")
     written = export_page(places[0], path, most_bytes=parse_bytes(size))
-    say(f"{written.path}: {format_bytes(written.size_bytes)}")
+    say(f"{written.path}: {format_bytes(written.size_bytes)}", at_once=True)
     if written.left_out:
-        say(f"left out: {'; '.join(written.left_out)}")
+        say(f"left out: {'; '.join(written.left_out)}", at_once=True)
     return written.path
