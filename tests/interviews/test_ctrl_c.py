@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import Any
 
 import pytest
 
-from headrace import Model, QuestionFreeText, Results, Survey
+from headrace import Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import HeadraceError, Interrupted
 from headrace.interviews import delivery
 from headrace.interviews.standalone import StandaloneRun
-from headrace.interviews.steering.client import state_of
+from headrace.interviews.steering.client import ask, state_of
+from headrace.interviews.steering.messages import StopRequest
 from headrace.interviews.stopping import RunStop
 from headrace.threads import loop_thread
 from tests.trouble.children import until
@@ -328,19 +330,20 @@ def test_a_second_ctrl_c_under_asyncio_is_one_at_any_moment_of_the_stop(moment, 
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(owner, name, pressed)
-    job = Survey([QuestionFreeText(question_name="q", question_text="Why?")]).by(Model("test", latency_s=0.05))
+    long = LongJob()
 
     async def main() -> None:
-        async for result in job.astream(tmp_path / "a.run", n=50, concurrency=1):
-            if result.ordinal == 0:
-                signal.raise_signal(signal.SIGINT)
+        async for _ in long.job.astream(tmp_path / "a.run", n=50, concurrency=2):
+            await long.until_it_is_out()
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(main())
     assert presses == [name]
     assert capsys.readouterr().err.splitlines()[-1] == "stopping now"
     assert not (tmp_path / "a.run.lock").exists()
-    with job.run(tmp_path / "a.run", n=50) as results:
+    long.is_long = False
+    with long.job.run(tmp_path / "a.run", n=50) as results:
         assert len(results) == 50
 
 
@@ -401,17 +404,25 @@ def test_a_second_ctrl_c_under_asyncio_is_heard_at_any_line_of_the_stop(nth: int
     assert not (tmp_path / "a.run.lock").exists()
 
 
+def run(job: Job, path: Path, *, is_async: bool, **options: Any) -> None:
+    if is_async:
+        asyncio.run(job.run_async(path, **options))
+    else:
+        job.run(path, **options)
+
+
 class LongJob:
     """A job whose first call ends at once and whose others end when they are given up."""
 
     def __init__(self) -> None:
         self._calls = itertools.count()
         self._is_out = threading.Event()
+        self.is_long = True
         question = QuestionFreeText(question_name="q", question_text="Why?")
         self.job = Survey([question]).by(Model.from_function(self._answer))
 
     async def _answer(self, _request: object) -> str:
-        if next(self._calls):
+        if next(self._calls) and self.is_long:
             self._is_out.set()
             await asyncio.sleep(60)
         return "x"
@@ -498,6 +509,32 @@ def test_ctrl_c_while_a_stream_is_closed_ends_the_program(tmp_path: Path, monkey
     assert not (tmp_path / "a.run.lock").exists()
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_run_that_was_stopped_elsewhere_says_so_also_where_ctrl_c_comes_as_it_ends(
+    is_async: bool, tmp_path: Path, monkeypatch
+):
+    """`Interrupted` is a KeyboardInterrupt that says what is saved and how to go on."""
+    real, presses = StandaloneRun.join, []
+
+    def pressed(run):
+        if not presses:
+            presses.append(1)
+            raise KeyboardInterrupt
+        real(run)
+
+    async def answer(_request: object) -> str:
+        await asyncio.to_thread(ask, tmp_path / "a.run", StopRequest())
+        return "x"
+
+    monkeypatch.setattr(StandaloneRun, "join", pressed)
+    question = QuestionFreeText(question_name="q", question_text="Why?")
+    job = Survey([question]).by(Model.from_function(answer))
+    with pytest.raises(KeyboardInterrupt, match="Stopped after 1 of 5"):
+        run(job, tmp_path / "a.run", is_async=is_async, n=5, concurrency=1)
+    assert presses
+    assert not (tmp_path / "a.run.lock").exists()
+
+
 @pytest.mark.parametrize("comes_first", [KeyboardInterrupt, asyncio.CancelledError], ids=lambda kind: kind.__name__)
 def test_a_ctrl_c_while_a_stream_is_closed_outlives_a_cancellation(comes_first, tmp_path: Path, monkeypatch):
     """A second Ctrl-C that is raised in a task of the program's own, which it cancels meanwhile."""
@@ -544,6 +581,37 @@ def test_a_run_whose_thread_cannot_be_started_says_so(tmp_path: Path, monkeypatc
     monkeypatch.setattr(threading.Thread, "start", refused)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         LongJob().job.run(tmp_path / "a.run")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_second_ctrl_c_right_behind_the_first_stop_is_told_though_the_run_ends_by_it(
+    is_async: bool, tmp_path: Path, monkeypatch, capsys
+):
+    """The run has ended before this thread gets its next turn."""
+    real, presses = StandaloneRun.stop, []
+
+    def pressed(run):
+        real(run)
+        presses.append(1)
+        if len(presses) == 1:
+            raise KeyboardInterrupt
+        while run.is_running:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(StandaloneRun, "stop", pressed)
+    long = LongJob()
+
+    async def press_and_wait(_result: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(30)
+
+    def press(_result: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    on_result = press_and_wait if is_async else press
+    with pytest.raises(KeyboardInterrupt):
+        run(long.job, tmp_path / "a.run", is_async=is_async, n=5, concurrency=2, on_result=on_result)
+    assert capsys.readouterr().err.splitlines()[-1] == "stopping now"
 
 
 def test_a_second_ctrl_c_right_behind_the_first_line_does_not_have_it_said_again(tmp_path: Path, monkeypatch, capsys):

@@ -246,7 +246,10 @@ def test_clients_that_leave_a_parquet_file_half_read_leave_room_for_others(long_
         wait_until(lambda: page.get(path.replace(".parquet", ".csv")).status == 200)
 
 
-def test_a_server_that_ends_while_a_parquet_file_is_half_read_ends_its_process(long_run: Path, writer_told: Path):
+def test_a_server_that_ends_while_a_parquet_file_is_half_read_ends_its_process(
+    long_run: Path, writer_told: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sending, "_ENDED_WITHIN_S", PATIENCE_S)
     with RunningPage(long_run) as page:
         client = StoppedClient(page, f"/runs/{id_of(page, 'long.run')}/download.parquet")
         wait_until(writer_told.exists)

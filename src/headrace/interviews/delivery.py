@@ -43,17 +43,20 @@ class _Stops:
         self._asked = self._said = 0
 
     def ask(self, wanted: int, *, is_key: bool) -> None:
-        """Have asked so often in all. A Ctrl-C may come at any moment of this; it is called again then."""
+        """Have asked so often in all. A Ctrl-C may come at any moment of this; it is called again then.
+
+        All lines come first: the run may end an instant after it is asked.
+        """
+        while self._said < wanted:
+            self._said += 1  # before the line: a Ctrl-C right behind it does not have it said twice
+            if is_key and self._run.is_running:
+                self._say()
         while self._asked < wanted:
-            if self._said <= self._asked:
-                self._said += 1  # before the line: a Ctrl-C right behind it does not have it said twice
-                if is_key and self._run.is_running:
-                    self._say()
             self._run.stop()
             self._asked += 1
 
     def _say(self) -> None:
-        if self._asked:
+        if self._said > 1:
             say_stopping_now()
         else:
             say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
@@ -101,7 +104,9 @@ class Delivery:
             if self._key.is_elsewhere:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
-        if wanted_stops > of_the_end and not is_key:
+        # It may have been stopped from elsewhere: Interrupted.
+        is_told = kind is not None and issubclass(kind, KeyboardInterrupt)
+        if wanted_stops > of_the_end and not is_told:
             raise KeyboardInterrupt  # the run has ended, and the program has not
 
     def _end(self, wanted_stops: int, *, is_key: bool) -> None:
@@ -197,7 +202,7 @@ class AsyncDelivery:
                     interruption = another
                 meanwhile += 1
         # What leaves the block may be caught, or be no error: it does not stand for what came meanwhile.
-        is_told = kind is KeyboardInterrupt or kind is type(interruption)
+        is_told = kind is not None and issubclass(kind, (KeyboardInterrupt, type(interruption)))
         if interruption is not None and not is_told:
             raise interruption
 
