@@ -18,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from tests.models.behaviours import http
+from tests.models.server import stop_accepting
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class RawServer:
         self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
         self._started.set()
         await stopped.wait()
-        server.close()
+        await stop_accepting(server, self._tasks)
         while self._tasks:
             for task in self._tasks:
                 task.cancel()

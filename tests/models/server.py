@@ -231,13 +231,23 @@ class HostileServer:
         self._stop = lambda: loop.call_soon_threadsafe(stopped.set)
         self._started.set()
         await stopped.wait()
-        server.close()
+        await stop_accepting(server, running)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         for connection in list(open_now):
             connection.transport.abort()
         await asyncio.sleep(0)
+
+
+async def stop_accepting(server: asyncio.Server, running: set["asyncio.Task[None]"]) -> None:
+    """Close a server on whose loop nothing else runs but these tasks.
+
+    A connection that asyncio has accepted and not yet made when its server is closed is forgotten, and stays open.
+    """
+    while accepting := asyncio.all_tasks() - {asyncio.current_task(), *running}:
+        await asyncio.wait(accepting)
+    server.close()
 
 
 def main() -> None:
