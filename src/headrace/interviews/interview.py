@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from headrace.display import counted
 from headrace.errors import FileUnusable, InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
@@ -49,6 +49,7 @@ from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, rep
 _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
+_Given = TypeVarTuple("_Given")
 _Made = TypeVar("_Made")
 _MOST_AT_ONCE = 20  # questions of one interview
 _MOST_TEXTS = 100  # of files, in one prompt
@@ -234,12 +235,12 @@ class Interviewer:
             interview.context["agent"] = interview.functions.fields  # as rules know the agent
         try:
             if not self._is_always_asked[asked.position] and await _with_texts(
-                lambda: self._is_settled(interview, asked, record)
+                self._is_settled, interview, asked, record
             ):
                 return self._keep(interview, record)
             if interview.functions is not None and self._is_answered(interview.functions, interview, asked, record):
                 return self._keep(interview, record)
-            written = await _with_texts(lambda: asked.write(interview.context, interview.given.ordinal))
+            written = await _with_texts(asked.write, interview.context, interview.given.ordinal)
             record.prompt, question, files = written
             reason = await self._call(interview, asked, record, question, files)
             if reason is not None:
@@ -435,14 +436,17 @@ def _storable(message: str) -> str:
     return repair_text(message[:_LONGEST_MESSAGE])[0]
 
 
-async def _with_texts(make: Callable[[], _Made]) -> _Made:
+async def _with_texts(make: Callable[[*_Given], _Made], *given: *_Given) -> _Made:
     """What a function makes, such as a prompt. Texts of files that it needs are read in a thread, and it is called
     again.
     """
     for _ in range(_MOST_TEXTS):
+        NOT_WAITING.is_on = True
         try:
-            with NOT_WAITING:
-                return make()
+            return make(*given)
         except TextNeeded as needed:
-            await asyncio.to_thread(needed.load)
+            load = needed.load
+        finally:
+            NOT_WAITING.is_on = False
+        await asyncio.to_thread(load)
     raise CannotRender(f"it needs the texts of more than {_MOST_TEXTS} files, or longer ones than can be held")

@@ -37,6 +37,7 @@ class LoopThread(Generic[Outcome]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
         self.is_elsewhere = False  # in a fork: its parent has the thread
+        self._first = threading.Lock()  # taken by what comes first: the thread's beginning, or its being given up
         self._has_begun = False
         self._looping = Flag()
         self.has_ended = Flag()  # set when the future is done
@@ -49,7 +50,7 @@ class LoopThread(Generic[Outcome]):
             _running.add(self)
             self._thread.start()
         except BaseException:  # no thread can be made, or Ctrl-C
-            if not self._has_begun:
+            if self._first.acquire(blocking=False):
                 self.is_running = False
             raise
 
@@ -72,14 +73,15 @@ class LoopThread(Generic[Outcome]):
             self._thread.join()
 
     def _run(self) -> None:
-        self._has_begun = True
+        self._has_begun = self._first.acquire(blocking=False)
         try:
             self._run_to_end()
         finally:
             self.has_ended.set()
 
     def _run_to_end(self) -> None:
-        if not self.is_running:  # given up by the caller before it began
+        if not self._has_begun:
+            self.is_running = False
             self.future.set_exception(HeadraceError("The run was given up before it began."))
             return
         try:

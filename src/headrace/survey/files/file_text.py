@@ -55,15 +55,9 @@ class TextNeeded(Exception):
 
 
 class _NotWaiting(threading.local):
-    """Entered around what must not wait: a text that is not kept is TextNeeded inside."""
+    """On around what must not wait: a text that is not kept is TextNeeded then."""
 
     is_on = False
-
-    def __enter__(self) -> None:
-        self.is_on = True
-
-    def __exit__(self, *_: object) -> None:
-        self.is_on = False
 
     @contextmanager
     def lifted(self) -> Generator[None]:
