@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from headrace.errors import HeadraceError
+from headrace.survey.repair.bounded_json import TooManyValues, check_values, decode_bounded
 
 _THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 _FENCED_JSON = re.compile(r"```(?:json|JSON)\s*(\{.*\})\s*```", re.DOTALL)
@@ -80,7 +81,7 @@ def readings(text: str, *, spans_lines: bool) -> Iterator[tuple[str, str | None]
 def read_cut(text: str, *, spans_lines: bool) -> tuple[Any, str] | None:
     """The answer and the beginning of its comment, where a reply was cut off inside the comment; else None."""
     text = without_thoughts(text)
-    if (begun := _BEGUN_ANSWER.match(text)) is None:
+    if (begun := _BEGUN_ANSWER.match(text)) is None or not _is_bounded(text):
         answer, comment = _split(text, "\n")
         return None if comment is None or spans_lines or text[0] in "{[`" else (answer, comment)
     import json  # only replies that are cut off need it
@@ -99,6 +100,8 @@ def _split(text: str, mark: str) -> tuple[str, str | None]:
 
 
 def _read_object(text: str) -> tuple[Any, str | None]:
+    if not _is_bounded(text):
+        return text, None
     fenced = _FENCED_JSON.fullmatch(text)
     if fenced is not None and _whole_object(fenced[1]) is not None:
         text = fenced[1]
@@ -111,9 +114,18 @@ def _read_object(text: str) -> tuple[Any, str | None]:
     return found["answer"], comment if comment is None else str(comment)
 
 
+def _is_bounded(text: str) -> bool:
+    """Whether the JSON in a text may be decoded; one that would take too much memory stays a text."""
+    try:
+        check_values(text)
+    except TooManyValues:
+        return False
+    return True
+
+
 def _whole_object(text: str) -> dict[str, Any] | None:
     try:
-        found = msgspec.json.decode(text)
+        found = decode_bounded(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None

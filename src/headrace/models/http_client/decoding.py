@@ -11,6 +11,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from headrace.survey.repair.bounded_json import TooManyValues, check_values
+
 Shape = TypeVar("Shape")
 
 _MOST_TOKENS = 1 << 53
@@ -23,7 +25,10 @@ class BadReply(Exception):
 def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
     """Decodes the body and tells whether it had to be repaired; raises BadReply where it has not the shape."""
     try:
+        check_values(body)
         return decoder.decode(body), False
+    except TooManyValues as error:
+        raise BadReply(f"its reply cannot be read: {error}") from None
     except msgspec.ValidationError:
         raise BadReply(f"its reply has an unknown shape: {beginning(body)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

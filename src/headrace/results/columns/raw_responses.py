@@ -12,6 +12,8 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from headrace.survey.repair.bounded_json import check_values
+
 _Fields: TypeAlias = dict[str, Any]
 _EVENT = b"data:"
 
@@ -77,6 +79,7 @@ def _objects(value: Any) -> list[_Fields]:
 
 def _object(text: bytes) -> _Fields | None:
     try:
+        check_values(text)
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None

@@ -15,6 +15,7 @@ import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
 from headrace.survey.questions.base import Derivation, Question, Schema
+from headrace.survey.repair.bounded_json import decode_bounded
 from headrace.survey.repair.json_texts import json_in
 from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
@@ -144,13 +145,13 @@ def _decoded(text: str) -> Any:
     if not text:
         raise NoAnswer("the model gave no answer")
     try:
-        return msgspec.json.decode(text)
+        return decode_bounded(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidAnswer(f"the reply is not JSON ({error})") from None
 
 
 def _decoded_or_text(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_bounded(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
+from headrace.survey.repair.bounded_json import decode_bounded
+
 if TYPE_CHECKING:
     from json import JSONDecoder
 
@@ -110,7 +112,7 @@ def _strictly(text: str) -> Any:
     if text[:1] not in ("[", "{"):
         return None
     try:
-        found = msgspec.json.decode(text)
+        found = decode_bounded(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     # Few brackets cannot be nested deeply: most answers need no second look.
