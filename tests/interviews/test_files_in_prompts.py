@@ -1,9 +1,11 @@
 """Runs whose prompts hold files, against a real server: what is asked, stored, cached and failed."""
 
 import base64
+import gc
 import shutil
 import sqlite3
 import threading
+import weakref
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,10 +25,12 @@ from headrace import (
     Survey,
 )
 from headrace.errors import SurveyError
+from headrace.interviews.interview import _with_texts
 from headrace.models.provider import Request
 from headrace.store.run_file.merging.merging import merge_run_files
 from headrace.store.whole_files import verify
 from headrace.survey.files import file_text
+from headrace.survey.files.file_text import TextNeeded
 from headrace.survey.record import Cause
 from tests.models.server import HostileServer
 from tests.pictures import pdf, png, wav
@@ -338,3 +342,31 @@ def test_a_merged_file_has_the_embedded_files_and_verify_looks_at_them(server: H
         connection.execute("UPDATE embedded_parts SET content = zeroblob(length(content)) WHERE part = 0")
         connection.execute("DELETE FROM embedded_parts WHERE digest = ?", (pictures[0]["photo"].digest,))
     assert verify(paths[2]).findings["embedded files"].count == 3
+
+
+async def test_a_prompt_that_waited_for_a_files_text_leaves_nothing_to_the_collector():
+    class Held:
+        pass
+
+    class ReadNow(TextNeeded):
+        def __init__(self) -> None:
+            Exception.__init__(self)
+
+        def load(self) -> None:
+            is_read.set()
+
+    def write(held: Held) -> int:
+        if not is_read.is_set():
+            raise ReadNow
+        return id(held)
+
+    is_read, held = threading.Event(), Held()
+    gone = weakref.ref(held)
+    gc.collect()
+    gc.disable()
+    try:
+        assert await _with_texts(write, held) == id(held)
+        del held
+        assert gone() is None
+    finally:
+        gc.enable()

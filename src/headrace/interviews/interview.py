@@ -445,7 +445,7 @@ async def _with_texts(make: Callable[[*_Given], _Made], *given: *_Given) -> _Mad
         try:
             return make(*given)
         except TextNeeded as needed:
-            load = needed.load
+            load = needed.with_traceback(None).load  # else a cycle would keep this interview until it is collected
         finally:
             NOT_WAITING.is_on = False
         await asyncio.to_thread(load)
