@@ -98,25 +98,29 @@ def damaged_copy(path: Path, directory: Path) -> Path:
     return damaged
 
 
-def into_a_closed_pipe(*words: str) -> "subprocess.CompletedProcess[bytes]":
+def into_a_closed_pipe(*words: str, **settings: str) -> "subprocess.CompletedProcess[bytes]":
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
         command = [*HEADRACE, *words]
-        return subprocess.run(command, env=environment(), stdout=pipe, stderr=subprocess.PIPE, check=False, timeout=60)
+        return subprocess.run(
+            command, env=environment(**settings), stdout=pipe, stderr=subprocess.PIPE, check=False, timeout=60
+        )
 
 
 def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
-    ended = into_a_closed_pipe("status", str(told))
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    for words in (("status", str(told)), ("--version",)):
+        ended = into_a_closed_pipe(*words)
+        assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp_path: Path):
+@pytest.mark.parametrize("settings", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp_path: Path, settings: dict[str, str]):
     damaged, reviews = damaged_copy(told, tmp_path), tmp_path / "reviews.jsonl"
     reviews.write_text('{"text": "good"}\n')
     failing = ("map", "{{ text }}", "--data", str(reviews), "--model", "test,canned_response=", "--no-cache")
     for words, code in ((("verify", str(damaged)), 1), ((*failing, "-o", str(tmp_path / "labels.run")), 3)):
-        ended = into_a_closed_pipe(*words)
+        ended = into_a_closed_pipe(*words, **settings)
         assert (ended.returncode, ended.stderr) == (code, b"")
 
 

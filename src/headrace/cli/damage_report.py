@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-import typer
-
+from headrace.cli.error_messages import exit_with
 from headrace.cli.rich_terminal import Terminal
 from headrace.cli.terminal import own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
@@ -40,21 +39,20 @@ def show_verified(path: Path, *, as_json: bool) -> None:
     """Prints the damage that was found; exits with 1 where there is any."""
     found = _verified(path)
     findings = list(found.findings.values())
-    if as_json:
-        print_json(
-            {
-                "path": path_text(path),
-                "is_whole": not findings,
-                "rows": found.rows,
-                "unchecked": found.unchecked,
-                "run_again": found.run_again.ranges,
-                "findings": [asdict(finding) for finding in findings],
-            }
-        )
-    else:
-        _print(found, findings)
-    if findings:
-        raise typer.Exit(1)
+    with exit_with(1 if findings else 0):
+        if as_json:
+            print_json(
+                {
+                    "path": path_text(path),
+                    "is_whole": not findings,
+                    "rows": found.rows,
+                    "unchecked": found.unchecked,
+                    "run_again": found.run_again.ranges,
+                    "findings": [asdict(finding) for finding in findings],
+                }
+            )
+        else:
+            _print(found, findings)
 
 
 def _verified(path: Path) -> Verification:

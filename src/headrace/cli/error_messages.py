@@ -16,8 +16,8 @@ import os
 import select
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
@@ -27,6 +27,18 @@ from headrace.display import visible
 from headrace.errors import BudgetSpent, HeadraceError, HeadraceWarning, Interrupted
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@contextmanager
+def exit_with(code: int) -> Generator[None]:
+    """End the command with this code once the block has printed, or has found that nobody reads it; go on with 0."""
+    try:
+        yield
+    except BrokenPipeError:
+        if not code:
+            raise
+    if code:
+        raise typer.Exit(code)
 
 
 def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
@@ -64,8 +76,6 @@ def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
         except Exception:  # noqa: BLE001 - the last place where it can be reported
             _print_fault()
             raise typer.Exit(1) from None
-        finally:
-            _end_output()
 
     return wrapped
 
@@ -104,7 +114,7 @@ def _print_fault() -> None:
     print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
 
 
-def _end_output() -> None:
+def end_output() -> None:
     """Writes what is left, or discards it where that is not possible: the exit code stays what the command made it."""
     try:
         print(end="", flush=True)

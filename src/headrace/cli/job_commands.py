@@ -131,6 +131,7 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
     """Run a job and say how it ended; with --dry-run say what it would take."""
     from msgspec import structs
 
+    from headrace.cli.error_messages import exit_with
     from headrace.cli.output import show_estimate, show_finished
 
     if flags.dry_run:
@@ -142,11 +143,11 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
         show_estimate(expected, options.budgets(Budgets()).max_cost, as_json=flags.json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
-    has_failed = show_finished(job.run(path, **given), as_json=flags.json)
-    if options.view:
-        _keep_the_page()
-    if has_failed:
-        raise typer.Exit(SOME_FAILED)
+    results = job.run(path, **given)
+    with exit_with(SOME_FAILED if results.stats().failed else 0):
+        show_finished(results, as_json=flags.json)
+        if options.view:
+            _keep_the_page()
 
 
 def _keep_the_page() -> None:

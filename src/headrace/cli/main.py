@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.error_messages import show_log_records, with_error_messages
+from headrace.cli.error_messages import end_output, show_log_records, with_error_messages
 from headrace.cli.file_commands import compact, copy, export, merge, results, runs, verify
 from headrace.cli.import_command import import_edsl
 from headrace.cli.job_commands import map_rows, resume, run
@@ -52,8 +52,7 @@ def doctor(
     """Say what is installed and which limits hold here."""
     from headrace.cli.doctor.report import show_report
 
-    if show_report(as_json=json, with_cluster=ray):
-        raise typer.Exit(1)
+    show_report(as_json=json, with_cluster=ray)
 
 
 # Plain help: with markup it would load a Markdown parser, 80 ms, and draw boxes that a narrow terminal breaks.
@@ -112,4 +111,7 @@ def main() -> None:
     show_log_records()
     words = [word for word in sys.argv[1:] if word != DEBUG]
     # As wide as the terminal is: left alone, help is never narrower than 50 columns.
-    app(words, prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))
+    try:
+        app(words, prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))
+    finally:
+        end_output()

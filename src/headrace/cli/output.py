@@ -41,12 +41,12 @@ _LAYOUTS = (_TABLE, "csv", "jsonl", "markdown", "parquet")
 _LONGEST_MESSAGE = 500
 
 
-def show_finished(results: Results, *, as_json: bool) -> bool:
-    """Prints what is in a file after a run and what to type next; returns whether some of its interviews failed."""
+def show_finished(results: Results, *, as_json: bool) -> None:
+    """Prints what is in a file after a run and what to type next."""
     stats = results.stats()
     if as_json:
         print_json({"path": path_text(results.path), **asdict(stats)})
-        return stats.failed > 0
+        return
     failed = f", {stats.failed:,} failed" if stats.failed else ""
     path = seen_from_here(results.path)
     say(f"{counted(stats.interviews, 'interview')} in {path}{failed}; {spent_text(stats)}")
@@ -55,7 +55,6 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
         first = next(Results.open(results.path).failed())
         say(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
         say(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
-    return stats.failed > 0
 
 
 def show_estimate(estimate: Estimate, max_cost: float | None, *, as_json: bool) -> None:

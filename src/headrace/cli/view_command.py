@@ -6,6 +6,7 @@ Does not cover: the page itself (web).
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,8 @@ def view(
     from headrace.web.serving import serve
 
     def show_address(address: str) -> None:
-        say(address, at_once=True)
+        with suppress(BrokenPipeError):  # the page is what was asked for
+            say(address, at_once=True)
         if open_browser:
             webbrowser.open(address)
 

@@ -11,25 +11,26 @@ import textwrap
 
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.diagnosis import Diagnosis, Health
+from headrace.cli.error_messages import exit_with
 from headrace.display import visible
 
 _MARGIN = max(len(state.value) for state in Health) + 3
 
 
-def show_report(*, as_json: bool, with_cluster: bool = False) -> bool:
-    """Prints the report; returns whether something is broken that Headrace needs."""
+def show_report(*, as_json: bool, with_cluster: bool = False) -> None:
+    """Prints the report; exits with 1 where something is broken that Headrace needs."""
     report = _report()
     if with_cluster:
         from headrace.cli.doctor import cluster_nodes
 
         report["Cluster"] = list(cluster_nodes.nodes())
     broken = [f for findings in report.values() for f in findings if f.state is Health.BROKEN]
-    if as_json:
-        print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))
-    else:
-        _print(report)
-        print(f"{len(broken)} broken" if broken else "nothing is broken")
-    return bool(broken)
+    with exit_with(1 if broken else 0):
+        if as_json:
+            print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))
+        else:
+            _print(report)
+            print(f"{len(broken)} broken" if broken else "nothing is broken")
 
 
 def _report() -> dict[str, list[Diagnosis]]:
