@@ -1,5 +1,6 @@
 """A flag that is set in one thread and waited for in another."""
 
+import asyncio
 import signal
 import threading
 import time
@@ -42,3 +43,30 @@ def test_a_wait_that_ctrl_c_ends_keeps_nobody_from_setting_it():
     setter.join(10)
     assert not setter.is_alive()
     assert flag.wait(60) is True
+
+
+async def test_a_coroutine_waits_for_it_and_others_go_on_when_one_is_cancelled():
+    flag = Flag()
+    first, second = asyncio.ensure_future(flag.reached()), asyncio.ensure_future(flag.reached())
+    await asyncio.sleep(0.01)
+    first.cancel()
+    assert not second.done()
+    threading.Timer(0.01, flag.set).start()
+    await asyncio.wait_for(second, 60)
+    await asyncio.wait_for(flag.reached(), 60)
+    assert first.cancelled()
+
+
+def test_a_loop_that_was_closed_keeps_nobody_from_setting_it():
+    flag = Flag()
+
+    async def give_up() -> None:
+        waiting = flag.reached()
+        waiting.send(None)
+        abandoned.append(waiting)
+
+    abandoned = []
+    asyncio.run(give_up())
+    flag.set()
+    assert flag.is_set
+    abandoned[0].close()

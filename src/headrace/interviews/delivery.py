@@ -231,7 +231,8 @@ class AsyncDelivery:
 
     async def start(self) -> OpenedRun:
         self._run.start()
-        opened = await asyncio.wrap_future(self._run.opened)
+        await self._run.opening()
+        opened = self._run.opened.result()
         _show(self._display, self._run)
         return opened
 
@@ -246,7 +247,8 @@ class AsyncDelivery:
                 self._run.delivered(len(batch))
 
     async def finish(self) -> None:
-        await asyncio.wrap_future(self._run.ended)
+        await self._run.end()
+        self._run.ended.result()
 
     def _deliver(self, batch: list[CommittedRow] | None) -> None:
         try:

@@ -113,6 +113,13 @@ class StandaloneRun:
     def wait_for_end(self, longest_s: float) -> bool:
         return self._thread.has_ended.wait(longest_s)
 
+    async def opening(self) -> None:
+        """Wait as `wait_for_opening` does, on an event loop and without an end."""
+        await self._is_opened.reached()
+
+    async def end(self) -> None:
+        await self._thread.has_ended.reached()
+
     def delivered(self, count: int) -> None:
         if self._run is not None:
             self._thread.call(self._run.delivered, count)

@@ -50,8 +50,7 @@ class LoopThread(Generic[Outcome]):
             _running.add(self)
             self._thread.start()
         except BaseException:  # no thread can be made, or Ctrl-C
-            if self._first.acquire(blocking=False):
-                self.is_running = False
+            self._give_up()
             raise
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
@@ -59,10 +58,16 @@ class LoopThread(Generic[Outcome]):
         if not self.is_running:
             return
         while self.is_running and not self._looping.wait(_LOOK_EVERY_S):
-            pass  # or it has ended before it had a loop
+            if self._thread.ident is None:  # none was made, and another Ctrl-C kept `start` from noting it
+                self._give_up()
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _give_up(self) -> None:
+        """Keep the thread from beginning, unless it has begun. May be called again where Ctrl-C came in between."""
+        if self._first.acquire(blocking=False) or self._thread.ident is None:
+            self.is_running = False
 
     def leave_to_parent(self) -> None:
         """In a fork, which has no such thread: nothing there may wait for it."""
