@@ -223,6 +223,24 @@ def test_a_file_that_is_no_model_is_refused_before_anything_runs(
     assert not (tmp_path / "a.run").exists()
 
 
+_SAYS_WHY_LATE = """
+import socket, sys, time
+sys.path.append(sys.argv[1])
+from headrace.models.protocols.local_child import ParentSocket, _failed
+ParentSocket(socket.socket(fileno=0)).write(0, _failed(400, "no reason"))
+time.sleep(1)
+print("the hay is wet")
+"""
+
+
+async def test_a_model_that_cannot_be_loaded_on_a_busy_machine_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.models.protocols.local_process.PROGRAM", _SAYS_WHY_LATE)
+    monkeypatch.setattr("headrace.models.protocols.local_process._END_WITHIN_S", 0.05)
+    async with a_model() as model:
+        with pytest.raises(ModelUnusable, match="the hay is wet"):
+            await model.ask(request(WORD))
+
+
 async def test_a_truncated_model_is_unusable_at_once_and_says_so(tmp_path: Path) -> None:
     whole = Path(LocalProvider(Model("local"))._settings.path)
     path = tmp_path / "half.gguf"

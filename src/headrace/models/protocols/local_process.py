@@ -42,6 +42,7 @@ from headrace.models.protocols.local_child import main; main()"""
 _READ_BYTES = 1 << 16
 _MOST_CRASHES = 3
 _END_WITHIN_S = 2.0
+_SAY_WHY_WITHIN_S = 60.0
 _KEPT_BYTES = 4_000
 _KEPT_LINES = 5
 _RETRY_AFTER_S = 0.1
@@ -113,7 +114,7 @@ class _Child:
             await child.close()
             raise
         if "error" in loaded_reply:
-            await child.close()
+            await child.close(_SAY_WHY_WITHIN_S)  # it ends by itself; killed, it would not have written the cause
             raise _CannotLoad(child.log_tail() or loaded_reply["error"]["message"])
         return child
 
@@ -130,13 +131,13 @@ class _Child:
         finally:
             self._replies.pop(number, None)
 
-    async def close(self) -> None:
+    async def close(self, within_s: float | None = None) -> None:
         """Close the socket, which ends the process; kill it where that takes too long."""
         self.is_alive = False
         if self._writer is not None:
             self._writer.close()
         try:
-            await asyncio.to_thread(self._process.wait, _END_WITHIN_S)
+            await asyncio.to_thread(self._process.wait, within_s or _END_WITHIN_S)
         except subprocess.TimeoutExpired:
             pass
         finally:
