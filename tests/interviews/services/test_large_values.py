@@ -1,15 +1,17 @@
 """A service whose reply is small enough in bytes, and would be large as Python's values."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from headrace import Results
+from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.models.http_client.decoding import BadReply, decoded
-from headrace.models.http_client.failures import said_by
+from tests.models.behaviours import Call, Connection, completion, http
 from tests.models.server import HostileServer
 
 BOMB = "[" + ",".join(["[]"] * 2_500_000) + "]"
@@ -42,6 +44,33 @@ def test_an_answer_of_millions_of_values_is_refused_before_they_are_made(tmp_pat
     assert int(ran.stdout) < MOST_BYTES
 
 
+def alternatives(tokens: int) -> list[dict[str, Any]]:
+    """What a service sends for each token where `logprobs=20` asks for it."""
+    others = [{"token": f"t{number}", "logprob": -1.25, "bytes": [116, 48 + number % 10]} for number in range(20)]
+    return [{"token": " x", "logprob": -0.5, "bytes": [32, 120], "top_logprobs": others}] * tokens
+
+
+def test_values_that_nothing_reads_cost_no_answer(tmp_path: Path):
+    async def with_alternatives(call: Call, out: Connection) -> None:
+        whole = msgspec.json.decode(completion(call, "It rains."))
+        whole["choices"][0]["logprobs"] = {"content": alternatives(6_000)}
+        out.send(http(200, msgspec.json.encode(whole)))
+
+    asked = QuestionFreeText(question_name="why", question_text="Why?")
+    with HostileServer() as server:
+        server.behave([with_alternatives])
+        model = Model("m", service_name="openai_compatible", base_url=server.url, logprobs=20)
+        with Survey([asked]).by(model).run(tmp_path / "a.run", progress_bar=False) as results:
+            (result,) = results
+            assert results.stats().calls == server.calls == 1
+            names = ("generated_tokens.why_generated_tokens", "raw_model_response.why_raw_model_response")
+            ((generated, raw),) = (row.values() for row in results.select(*names).to_dicts())
+    assert result.answer == {"why": "It rains."}
+    assert generated == "It rains."
+    assert isinstance(raw, str)  # as values it would take more than a reply may
+    assert len(json.loads(raw)["choices"][0]["logprobs"]["content"]) == 6_000
+
+
 class _Shape(msgspec.Struct):
     content: list[object] | None = None
 
@@ -49,8 +78,3 @@ class _Shape(msgspec.Struct):
 def test_a_reply_of_millions_of_values_is_a_bad_reply():
     with pytest.raises(BadReply, match="its values would take more than 48 MB"):
         decoded(msgspec.json.Decoder(_Shape), b'{"content":' + BOMB.encode() + b"}")
-
-
-def test_an_error_of_millions_of_values_is_read_as_a_text():
-    said = said_by(b'{"error":' + BOMB.encode() + b"}")
-    assert said.words.startswith('{"error":[[],[]')

@@ -13,6 +13,8 @@ httpx 1.9 to 18 ms and the openai client 1.3 to 5 ms.
 - Bodies above 256 KiB wait on disk while they come (`bodies`); above `max_response_bytes` they are an error. A large
   reply stays on disk until a worker's limit, or the budget of a survey, has room for it (`reply_room`): calls made
   together are answered together.
+- Of a response whose values would take too much memory, such as one with `logprobs` of a long answer, only the fields
+  that something reads are decoded (`envelope`).
 - A body with files is read from disk while it is sent (`file_bodies`): 32 of a model at a time, so that calls in flight
   cost blocks and not pictures, and the window need not know of them. `fitted_files` keeps to a service's size limits.
 - A kept connection never hands one call's bytes to another (`kept_connections`): bytes that arrive while no request is

@@ -11,7 +11,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from headrace.survey.repair.bounded_json import TooManyValues, check_values
+from headrace.models.http_client.envelope import bounded_envelope
+from headrace.survey.repair.bounded_json import TooManyValues
 
 Shape = TypeVar("Shape")
 
@@ -25,7 +26,7 @@ class BadReply(Exception):
 def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
     """Decodes the body and tells whether it had to be repaired; raises BadReply where it has not the shape."""
     try:
-        check_values(body)
+        body = bounded_envelope(body)
         return decoder.decode(body), False
     except TooManyValues as error:
         raise BadReply(f"its reply cannot be read: {error}") from None

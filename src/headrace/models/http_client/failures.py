@@ -27,7 +27,6 @@ from headrace.errors import (
 )
 from headrace.models.http_client.decoding import fields
 from headrace.survey.known_services import WELL_KNOWN_MODELS
-from headrace.survey.repair.bounded_json import decode_bounded
 from headrace.survey.values import repair_text
 
 _LONGEST_WORDS = 300
@@ -118,7 +117,7 @@ def said_by(body: bytes) -> Said:
     """Finds code and message in an error body of any of the usual forms."""
     text = body.decode("utf-8", "replace")
     try:
-        return said_in(decode_bounded(text))
+        return said_in(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
         title = _TITLE.search(text[:4096])
         return Said("", _short(title[1] if title else text[:4096]))

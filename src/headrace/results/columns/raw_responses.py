@@ -12,14 +12,15 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from headrace.survey.repair.bounded_json import check_values
+from headrace.models.http_client.envelope import bounded_envelope
+from headrace.survey.repair.bounded_json import TooManyValues, check_values
 
 _Fields: TypeAlias = dict[str, Any]
 _EVENT = b"data:"
 
 
 def decoded_response(raw: bytes) -> Any:
-    """The response as Python values where it is a JSON object, else as text."""
+    """The response as Python values where it is a JSON object that does not take too much memory, else as text."""
     found = _object(raw)
     return raw.decode(errors="replace") if found is None else found
 
@@ -38,7 +39,7 @@ def reasoning_text(raw: bytes) -> str | None:
 def _pieces(raw: bytes, *names: str) -> Iterator[str]:
     """The texts under these names in a whole response, or in the events of a streamed one."""
     if raw.lstrip()[:1] == b"{":
-        whole = _object(raw)
+        whole = _envelope(raw)
         messages = [] if whole is None else list(_messages(whole))
     elif _EVENT in raw[:1_000]:
         events = (_object(line[len(_EVENT) :]) for line in raw.splitlines() if line.startswith(_EVENT))
@@ -75,6 +76,14 @@ def _objects(value: Any) -> list[_Fields]:
     """The objects of a list; nothing where it is no list."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("_Fields", item) for item in items if isinstance(item, dict)]
+
+
+def _envelope(text: bytes) -> _Fields | None:
+    """The fields that texts are in, also of a response that would take too much memory as a whole."""
+    try:
+        return _object(bounded_envelope(text))
+    except TooManyValues:
+        return None
 
 
 def _object(text: bytes) -> _Fields | None:

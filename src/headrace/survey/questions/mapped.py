@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
 from headrace.survey.questions.base import Derivation, Question, Schema
-from headrace.survey.repair.bounded_json import decode_bounded
+from headrace.survey.repair.bounded_json import TooManyValues, decode_bounded
 from headrace.survey.repair.json_texts import json_in
 from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
@@ -146,6 +146,8 @@ def _decoded(text: str) -> Any:
         raise NoAnswer("the model gave no answer")
     try:
         return decode_bounded(text)
+    except TooManyValues as error:
+        raise InvalidAnswer(f"the reply cannot be read: {error}") from None
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidAnswer(f"the reply is not JSON ({error})") from None
 

@@ -1,8 +1,8 @@
 """Decodes the JSON of a reply, unless its values would take far more memory than its text.
 
-`[[],[],[]...]` takes twenty times its length once it is Python's, and again as much with each copy: a reply of 15 MB,
-which is within every limit on bytes, took 680 MB. Texts take about their length, so however long they are, they count
-by their number alone.
+`[[],[],[]...]` takes some twenty times its length once it is Python's, and again as much with each copy: a reply of
+8 MB, which is within every limit on bytes, took a run to 678 MB. Texts take about their length, so however long they
+are, they count by their number alone.
 
 Does not cover: bounds on the bytes of a reply (models.http_client), or how deeply values are nested (json_texts).
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-MOST_VALUE_BYTES = 48_000_000  # what the values of one reply may take, the letters of its texts apart
+MOST_VALUE_BYTES = 48_000_000  # what the values of one reply may take, not counting the letters of its texts
 _SHORT = 1_000_000  # of so few letters no values can take more
 _OBJECT_BYTES, _LIST_BYTES, _TEXT_BYTES, _ITEM_BYTES = 240, 72, 56, 40
 # Possessive, and it also ends with the text: one that nobody closes is looked at once.
