@@ -108,13 +108,17 @@ def into_a_closed_pipe(*words: str, **settings: str) -> "subprocess.CompletedPro
         )
 
 
-def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
+buffered_or_not = pytest.mark.parametrize("settings", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+
+
+@buffered_or_not
+def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path, settings: dict[str, str]):
     for words in (("status", str(told)), ("--version",)):
-        ended = into_a_closed_pipe(*words)
+        ended = into_a_closed_pipe(*words, **settings)
         assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("settings", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
+@buffered_or_not
 def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp_path: Path, settings: dict[str, str]):
     damaged, reviews = damaged_copy(told, tmp_path), tmp_path / "reviews.jsonl"
     reviews.write_text('{"text": "good"}\n')
@@ -197,6 +201,18 @@ def test_damage_that_a_full_disk_keeps_from_being_told_is_no_success(told: Path,
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment())
     assert ended.returncode == 1
     assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_behind_both_streams_changes_no_exit_code(told: Path, tmp_path: Path):
+    reviews = tmp_path / "reviews.jsonl"
+    reviews.write_text('{"text": "good"}\n')
+    failing = ("map", "{{ text }}", "--data", str(reviews), "--model", "test,canned_response=", "--no-cache")
+    for words, code in ((("verify", str(told)), 1), ((*failing, "-o", str(tmp_path / "labels.run")), 3)):
+        with Path("/dev/full").open("w") as full:
+            command = [*HEADRACE, *words]
+            ended = subprocess.run(command, stdout=full, stderr=full, check=False, env=environment(), timeout=60)
+        assert ended.returncode == code
 
 
 def test_a_directory_that_was_removed_under_us_is_no_failure(told: Path, tmp_path: Path):

@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -31,7 +31,9 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def exit_with(code: int) -> Generator[None]:
-    """End the command with this code once the block has printed, or has found that nobody reads it; go on with 0."""
+    """Run the block, which prints, then end the command with this code, also where the output has no reader any more.
+    With 0 the command goes on behind the block.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -125,14 +127,21 @@ def end_output() -> None:
 
 
 def _give_up_output(error: OSError) -> None:
-    if error.errno in _NO_ROOM:
-        print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
     _discard_output()
+    if error.errno in _NO_ROOM:
+        try:
+            print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
+        except OSError:  # both streams go to the full disk
+            _discard(sys.stderr)
 
 
 def _discard_output() -> None:
-    """Sends standard output to nowhere: the interpreter would try to write the rest, and complain, when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    """Sends a stream to nowhere: the interpreter would try to write the rest, and complain, when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _has_no_reader() -> bool:

@@ -154,12 +154,14 @@ def _keep_the_page() -> None:
     """The page ends with this process: at a terminal, wait until the user has seen it."""
     import sys
     import time
+    from contextlib import suppress
 
     from headrace.cli.terminal import say
 
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return
-    print(end="", flush=True)  # what has been said, before the wait
+    with suppress(BrokenPipeError):  # the page was asked for too
+        print(end="", flush=True)  # what has been said, before the wait
     say("the page stays until Ctrl-C", on_error=True)
     try:
         while True:

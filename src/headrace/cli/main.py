@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -89,7 +90,8 @@ def _show_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        print(f"headrace {version('headrace')}")
+        with suppress(BrokenPipeError):  # unbuffered, a closed pipe shows itself here
+            print(f"headrace {version('headrace')}")
         raise typer.Exit
 
 
