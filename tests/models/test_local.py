@@ -241,6 +241,35 @@ async def test_a_model_that_cannot_be_loaded_on_a_busy_machine_says_why(monkeypa
             await model.ask(request(WORD))
 
 
+_NEVER_ENDS = """
+import socket, sys, time
+from pathlib import Path
+sys.path.append(sys.argv[1])
+from headrace.models.protocols.local_child import ParentSocket, _failed
+ParentSocket(socket.socket(fileno=0)).write(0, _failed(400, "no reason"))
+(Path(sys.argv[3]) / "failed").touch()
+time.sleep(60)
+"""
+
+
+async def test_a_call_given_up_while_a_model_fails_to_load_leaves_nothing(
+    models_running: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.models.protocols.local_process.PROGRAM", _NEVER_ENDS)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    async with a_model() as model:
+        asking = asyncio.create_task(model.ask(request(WORD)))
+        while not list(tmp_path.glob("*/failed")):
+            assert not asking.done()
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)  # it waits now for the process to end
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert models_running() == set()
+        assert list(tmp_path.iterdir()) == []
+
+
 async def test_a_truncated_model_is_unusable_at_once_and_says_so(tmp_path: Path) -> None:
     whole = Path(LocalProvider(Model("local"))._settings.path)
     path = tmp_path / "half.gguf"

@@ -42,7 +42,7 @@ from headrace.models.protocols.local_child import main; main()"""
 _READ_BYTES = 1 << 16
 _MOST_CRASHES = 3
 _END_WITHIN_S = 2.0
-_SAY_WHY_WITHIN_S = 60.0
+_SAY_WHY_WITHIN_S = 20.0
 _KEPT_BYTES = 4_000
 _KEPT_LINES = 5
 _RETRY_AFTER_S = 0.1
@@ -131,24 +131,24 @@ class _Child:
         finally:
             self._replies.pop(number, None)
 
-    async def close(self, within_s: float | None = None) -> None:
+    async def close(self, within_s: float = _END_WITHIN_S) -> None:
         """Close the socket, which ends the process; kill it where that takes too long."""
         self.is_alive = False
         if self._writer is not None:
             self._writer.close()
         try:
-            await asyncio.to_thread(self._process.wait, within_s or _END_WITHIN_S)
+            await asyncio.to_thread(self._process.wait, within_s)
         except subprocess.TimeoutExpired:
             pass
-        finally:
+        finally:  # also where the caller is cancelled meanwhile: nobody closes it again
             self._process.kill()
             self._process.wait()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
-        shutil.rmtree(self._directory, ignore_errors=True)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+            shutil.rmtree(self._directory, ignore_errors=True)
+            for task in self._tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+            assert self._process.stdout is not None
+            self._process.stdout.close()
 
     def log_tail(self) -> str:
         """Return the last lines that it wrote to stderr, without llama.cpp's clock."""
