@@ -116,10 +116,8 @@ class Engine:
         ended = await self._access.close()
         if is_ctrl_c:
             end_in_one_line(under_asyncio=_STOPPED)
-        if kind is None:
+        if kind is None:  # else the caller's own error goes on from here
             ended.result()
-        else:
-            ended.exception()  # retrieved: the caller's own error goes on from here
 
     async def submit(
         self,

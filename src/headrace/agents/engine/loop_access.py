@@ -62,19 +62,16 @@ class LoopAccess:
         self._thread.start()
         await self._opened.future
 
-    async def close(self) -> asyncio.Future[None]:
+    async def close(self) -> Future[None]:
         """Have the loop park its runs and end, and wait for that; return the future of the thread, which is done."""
         thread = self._thread
         assert thread is not None
         self.tell(lambda loop: loop.close())
-        ended = asyncio.wrap_future(thread.future)
-        while not ended.done():
-            try:
-                await asyncio.wait([ended])
-            except asyncio.CancelledError:
-                continue  # parking takes a moment, and is not to be cut short
+        while not thread.has_ended.is_set:
+            with suppress(asyncio.CancelledError):  # parking takes a moment, and is not to be cut short
+                await thread.has_ended.reached()
         thread.join()
-        return ended
+        return thread.future
 
     @property
     def stuck(self) -> str | None:

@@ -123,7 +123,7 @@ class IsolatedAgents:
         if what is Signal.KILL and deadline_s <= 0:
             self._harder(slot, run, signal.SIGKILL)
             return
-        slot.send_in_turn(SignalWork(id, epoch, what, deadline_s))  # a worker ignores one for a run it does not know
+        slot.send_signal(SignalWork(id, epoch, what, deadline_s))
         if deadline_s == math.inf:
             return
         # A worker that still listens cancels the run at the deadline by itself.

@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.agents.workers.agent_wire import FromAgentWorker, ToAgentWorker
+from headrace.agents.workers.agent_wire import BeginRun, FromAgentWorker, ToAgentWorker
 from headrace.executor import Signal
 from headrace.priority import Priority
 from headrace.workers.handle import Worker
+from headrace.workers.hosting.executor_wire import SignalWork
 from headrace.workers.hosting.hosted_executor import HostedExecutor
 from headrace.workers.lender import Loan
 
@@ -68,6 +69,14 @@ class AgentSlot:
             self.until_raised.append(message)
         else:
             self.send(message)
+
+    def send_signal(self, signal: SignalWork) -> None:
+        """Send a signal at once, unless its run has yet to begin: a worker ignores one for a run it does not know."""
+        waiting = self.until_raised or ()
+        if any(isinstance(each, BeginRun) and each.work.id == signal.id for each in waiting):
+            self.send_in_turn(signal)
+        else:
+            self.send(signal)
 
     def limit_lately(self) -> int:
         return self.loan.limit_lately(asyncio.get_running_loop().time()) if self.loan is not None else 0
