@@ -35,7 +35,7 @@ _WAKE_EVERY_S = 0.5
 
 
 class _Stops:
-    """Asks a run to stop as often as its caller wants, and says each time that it was Ctrl-C what that does."""
+    """Asks a run to stop as often as its caller wants, and prints what each Ctrl-C does."""
 
     def __init__(self, run: StandaloneRun, key: AsyncioKey) -> None:
         self._run = run
@@ -104,7 +104,7 @@ class Delivery:
             if self._key.is_elsewhere:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
-        # It may have been stopped from elsewhere: Interrupted.
+        # A run that was stopped from elsewhere ends with Interrupted, which is a KeyboardInterrupt: one is enough.
         is_told = kind is not None and issubclass(kind, KeyboardInterrupt)
         if wanted_stops > of_the_end and not is_told:
             raise KeyboardInterrupt  # the run has ended, and the program has not

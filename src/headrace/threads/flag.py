@@ -34,7 +34,7 @@ class Flag:
 
     def wait(self, longest_s: float) -> bool:
         """Wait until it is set, at most so long; return whether it is."""
-        # A waiter that is interrupted between the two lines costs another one its `longest_s`, and no more.
+        # A Ctrl-C between the two lines leaves the lock held: another waiter then returns after its `longest_s`.
         if not self.is_set and self._until_set.acquire(timeout=longest_s):
             self._until_set.release()
         return self.is_set

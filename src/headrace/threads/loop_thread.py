@@ -37,7 +37,7 @@ class LoopThread(Generic[Outcome]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
         self.is_elsewhere = False  # in a fork: its parent has the thread
-        self._first = threading.Lock()  # taken by what comes first: the thread's beginning, or its being given up
+        self._first = threading.Lock()  # who takes it decides: the thread that it runs, `_give_up` that it never will
         self._has_begun = False
         self._looping = Flag()
         self.has_ended = Flag()  # set when the future is done

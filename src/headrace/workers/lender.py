@@ -79,7 +79,7 @@ class Loan:
 
     @property
     def sure_bytes(self) -> int:
-        """The limit that its worker has whatever the warden has not confirmed yet."""
+        """The lower of the limit that was confirmed and the one last asked for: its worker has at least this."""
         return min(self.limit_bytes, self._ordered_bytes)
 
     def limit_lately(self, now_s: float) -> int:
@@ -91,7 +91,7 @@ class Loan:
         self.limit_bytes = self._ordered_bytes = limit_bytes
         self._raises.clear()  # no worker has met what it was before
 
-    def is_to_have(self, limit_bytes: int) -> None:
+    def note_order(self, limit_bytes: int) -> None:
         """The warden is about to be asked for this limit."""
         self._ordered_bytes = limit_bytes
 
@@ -199,10 +199,10 @@ class Lender:
     async def _move(self) -> None:
         """Divide the room, and again where a wait has ended meanwhile."""
         for _ in range(_MOST_ROUNDS):
-            if not await self._has_to_move_again():
+            if not await self._move_once():
                 return
 
-    async def _has_to_move_again(self) -> bool:
+    async def _move_once(self) -> bool:
         """Divide the room by what all use now; return whether a wait ended meanwhile, so that this has become wrong."""
         loans = list(self._loans)
         room_bytes, targets = self._divided(loans)
@@ -229,7 +229,7 @@ class Lender:
         if loan.holder is None:
             loan.now_has(limit_bytes, _now_s())
             return
-        loan.is_to_have(limit_bytes)
+        loan.note_order(limit_bytes)
         setting = asyncio.ensure_future(_set_by(loan.holder, loan, limit_bytes))
         try:
             await asyncio.shield(setting)

@@ -55,7 +55,7 @@ class TextNeeded(Exception):
 
 
 class _NotWaiting(threading.local):
-    """On around what must not wait: a text that is not kept is TextNeeded then."""
+    """While it `is_on`, asking for a text that is not in memory raises TextNeeded instead of reading the file."""
 
     is_on = False
 
