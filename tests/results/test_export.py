@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -216,6 +217,20 @@ def test_a_failed_export_leaves_the_old_file_and_nothing_else(
 def test_an_export_to_nowhere_is_refused(results: Results, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot be written"):
         results.to_csv(tmp_path / "missing" / "out.csv")
+
+
+def test_an_export_takes_the_place_of_files_only(results: Results, tmp_path: Path) -> None:
+    """As root it took the place of a device: after `-o /dev/full` that was a file, for every program of the machine."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "to_fifo").symlink_to("fifo")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    before = {path: path.lstat().st_ino for path in tmp_path.iterdir()}
+    for name in ("fifo", "directory", "to_fifo", "stdout"):
+        for method in ("to_csv", "to_parquet", "to_excel", "to_sqlite", "to_html"):
+            with pytest.raises(OptionError, match=r"is a (directory. Name|device|link).* a file"):
+                getattr(results, method)(tmp_path / name)
+    assert {path: path.lstat().st_ino for path in tmp_path.iterdir()} == before
 
 
 def test_an_export_never_replaces_the_run_file(results: Results, tmp_path: Path) -> None:

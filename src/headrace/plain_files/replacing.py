@@ -1,5 +1,5 @@
 """Writing an export or a study whole or not at all: under a temporary name beside the target, which is removed on an
-error. A link at the target is replaced, not followed.
+error. A link at the target is replaced, not followed; a directory, a FIFO or a device is refused.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _USUAL_MODE, _OWN_MODE = 0o666, 0o600
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """A path to write to. It replaces `path` when the block ends without an error; otherwise the old file stays."""
+    _refuse_what_is_no_file(path)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         _make(unfinished, _mode_of(path))
@@ -29,6 +30,27 @@ def replacing(path: Path) -> Generator[Path]:
         raise OptionError(f"{path} cannot be written: {error.strerror or error}.", fix=fix) from error
     finally:
         _remove(unfinished)
+
+
+def _refuse_what_is_no_file(path: Path) -> None:
+    """Refuse a path at which, or at the end of whose links, there is something else than a file. A finished export
+    would take its place: root's `-o /dev/null` would put a file where the device was.
+    """
+    with suppress(OSError):  # what cannot be looked at is not there, or cannot be written either
+        if kind := _other_kind(path):
+            fix = "Name a file in it." if path.is_dir() else "Give the path of a file."
+            raise OptionError(f"{path} is {kind}.", fix=fix)
+
+
+def _other_kind(path: Path) -> str:
+    found = path.stat().st_mode
+    if stat.S_ISDIR(found):
+        return "a directory"
+    if not stat.S_ISREG(found):
+        return "a device, a FIFO or a socket"
+    if path.is_symlink() and os.readlink(path).startswith("/proc/"):  # noqa: PTH115 - as it stands, /dev/stdout
+        return "a link to what a program has open"
+    return ""
 
 
 def _make(unfinished: Path, mode: int | None) -> None:

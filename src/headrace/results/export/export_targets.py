@@ -12,8 +12,6 @@ def refuse_run_file(path: Path, *read: Path) -> Path:
     """Refuse to replace a run file: those that an export reads, and any other."""
     if any(path.exists() and path.samefile(each) for each in read):
         raise OptionError(f"{path} is the run file itself.", fix="Export to another path.")
-    if path.is_dir():
-        raise OptionError(f"{path} is a directory.", fix=f"Name a file in it: {path / 'results.csv'}.")
     if path.is_file() and is_file_of_ours(path):
         raise OptionError(f"{path} is a run file, and would be lost.", fix="Export to another path.")
     return path
