@@ -210,6 +210,25 @@ def test_the_generated_text_is_found_in_what_services_send() -> None:
 
 
 @pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (b'{"choices":[{"message":{"content":"caf\xe9"}}]}', "caf\ufffd"),
+        (b'{"choices":[{"message":{"content":"a\\ud800b"}}]}', "a\ufffdb"),
+        (b'\xef\xbb\xbf{"choices":[{"message":{"content":"Good"}}]}', "Good"),
+        (b'{"choices":[{"message":{"content":"Good"},"logprobs":[NaN,-Infinity]}]}', "Good"),
+        (b'data: {"choices":[{"delta":{"content":"caf\xe9"}}]}\n\ndata: [DONE]\n\n', "caf\ufffd"),
+    ],
+)
+def test_a_response_that_is_not_quite_json_does_not_make_its_file_unreadable(raw: bytes, text: str) -> None:
+    """One byte that was not UTF-8, and the columns of every interview were refused as those of a damaged file."""
+    assert generated_text(raw) == text
+    assert reasoning_text(raw) is None
+    found = decoded_response(raw)
+    assert isinstance(found, str) == raw.startswith(b"data")
+    assert msgspec.json.encode(found)  # whatever is exported can be written
+
+
+@pytest.mark.parametrize(
     "raw", [b"", b"{", b"[[", b'{"choices": 5}', b'{"choices": [null, {"message": []}]}', b"data: x"]
 )
 def test_odd_responses_are_shown_as_they_are(raw: bytes) -> None:

@@ -19,7 +19,7 @@ _USUAL_MODE, _OWN_MODE = 0o666, 0o600
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """A path to write to. It replaces `path` when the block ends without an error; otherwise the old file stays."""
-    _refuse_what_is_no_file(path)
+    refuse_what_is_no_file(path)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         _make(unfinished, _mode_of(path))
@@ -32,7 +32,7 @@ def replacing(path: Path) -> Generator[Path]:
         _remove(unfinished)
 
 
-def _refuse_what_is_no_file(path: Path) -> None:
+def refuse_what_is_no_file(path: Path) -> None:
     """Refuse a path at which, or at the end of whose links, there is something else than a file. A finished export
     would take its place: root's `-o /dev/null` would put a file where the device was.
     """

@@ -25,7 +25,7 @@ from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.export_progress import watched
-from headrace.results.export.export_targets import refuse_run_file
+from headrace.results.export.export_targets import checked_target
 from headrace.results.failed_questions import FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
 from headrace.results.printing import Glance
@@ -580,7 +580,7 @@ class Results(HostedVerbs, Tabular):
         return keep is Keep.NOTHING and not others and part.selected is None and not part.view.is_narrowed
 
     def _target(self, path: str | Path) -> Path:
-        return refuse_run_file(Path(path).expanduser(), *(part.file.reader.path for part in self._parts))
+        return checked_target(Path(path).expanduser(), *(part.file.reader.path for part in self._parts))
 
     def _keys(self, group: Group) -> list[str]:
         catalogs = [part.catalog() for part in self._parts]

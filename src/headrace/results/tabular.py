@@ -30,7 +30,7 @@ from headrace.results.export import (
 )
 from headrace.results.export.column_source import Batch, ColumnSource
 from headrace.results.export.export_progress import watched
-from headrace.results.export.export_targets import refuse_run_file
+from headrace.results.export.export_targets import checked_target
 from headrace.results.printing import Glance
 from headrace.store.queries.query_clock import QueryClock
 
@@ -253,7 +253,7 @@ class Tabular(ExplainedNames, metaclass=ExplainedABC):
         return listing.bare_names(self.columns) if remove_prefix else self.columns
 
     def _target(self, path: str | Path) -> Path:
-        return refuse_run_file(Path(path).expanduser(), self.path)
+        return checked_target(Path(path).expanduser(), self.path)
 
 
 def row_number(index: object, shown: str) -> int:

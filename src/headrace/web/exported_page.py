@@ -24,7 +24,7 @@ from headrace.charts.bar_svg import bar_svg
 from headrace.display import cell_text, counted
 from headrace.errors import HeadraceError, OptionError
 from headrace.plain_files.replacing import replacing
-from headrace.results.export.export_targets import refuse_run_file
+from headrace.results.export.export_targets import checked_target
 from headrace.results.overview import overview_columns
 from headrace.results.plots.kept_charts import kept_chart
 from headrace.results.plots.kept_counts import AskedPicture
@@ -64,9 +64,11 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 def export_page(run_path: Path, path: Path, *, most_bytes: int = EXPORT_BYTES) -> ExportedFile:
     """Write the run's page to `path`, with at most so many bytes."""
-    text, left_out = _Export(_run_file(run_path)).page(most_bytes)
+    run = _run_file(run_path)
+    target = checked_target(path.expanduser(), run_path)
+    text, left_out = _Export(run).page(most_bytes)
     encoded = text.encode("utf-8", "replace")
-    with replacing(refuse_run_file(path.expanduser(), run_path)) as unfinished:
+    with replacing(target) as unfinished:
         unfinished.write_bytes(encoded)
     return ExportedFile(path, len(encoded), tuple(left_out))
 

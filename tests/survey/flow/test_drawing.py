@@ -1,12 +1,13 @@
 """A survey's flow as a picture and as text."""
 
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from headrace import EndOfSurvey, QuestionFreeText, Survey
-from headrace.errors import SurveyError
+from headrace.errors import OptionError, SurveyError
 
 
 def free(name: str, text: str = "Well?") -> QuestionFreeText:
@@ -62,6 +63,12 @@ def test_it_is_written_to_a_file_by_its_suffix(tmp_path: Path):
         assert (tmp_path / name).read_text("utf-8").startswith(begins)
     with pytest.raises(SurveyError, match=r"'a.png'. Use .svg"):
         a_survey().show_flow("a.png")
+
+
+def test_it_takes_the_place_of_files_only(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.svg")  # opening it would wait for a reader
+    with pytest.raises(OptionError, match="FIFO"):
+        a_survey().show_flow(tmp_path / "a.svg")
 
 
 @pytest.mark.parametrize(

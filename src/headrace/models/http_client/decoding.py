@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from headrace.models.http_client.envelope import bounded_envelope
+from headrace.models.http_client.nearly_json import read_repaired
 from headrace.survey.repair.bounded_json import TooManyValues
 
 Shape = TypeVar("Shape")
@@ -25,15 +26,16 @@ class BadReply(Exception):
 
 def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
     """Decodes the body and tells whether it had to be repaired; raises BadReply where it has not the shape."""
+    body = body.removeprefix(codecs.BOM_UTF8)
     try:
-        body = bounded_envelope(body)
-        return decoder.decode(body), False
+        kept, repaired = read_repaired(bounded_envelope, body)
+        return _decoded(decoder, kept, repaired)
     except TooManyValues as error:
         raise BadReply(f"its reply cannot be read: {error}") from None
     except msgspec.ValidationError:
         raise BadReply(f"its reply has an unknown shape: {beginning(body)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _repaired(decoder, body)
+    except (ValueError, RecursionError):
+        raise BadReply(f"its reply is not the JSON it should be: {beginning(body)}") from None
 
 
 def whole_number(given: Any) -> int:
@@ -55,13 +57,11 @@ def beginning(body: bytes) -> str:
     return words if len(words) <= 120 else f"{words[:117]}..."
 
 
-def _repaired(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
-    has_mark = body.startswith(codecs.BOM_UTF8)
-    if has_mark:
-        return decoded(decoder, body.removeprefix(codecs.BOM_UTF8))
+def _decoded(decoder: msgspec.json.Decoder[Shape], kept: bytes, repaired: bool) -> tuple[Shape, bool]:
     try:
-        # The standard library reads unpaired surrogates, which msgspec refuses.
-        found = json.loads(body.decode("utf-8", "replace"))
-        return msgspec.convert(found, decoder.type), True
-    except (ValueError, msgspec.ValidationError, RecursionError):
-        raise BadReply(f"its reply is not the JSON it should be: {beginning(body)}") from None
+        return decoder.decode(kept), repaired
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # The standard library keeps half of a surrogate pair, whose other half may be in the next event of a stream.
+        return msgspec.convert(json.loads(kept.decode("utf-8", "replace")), decoder.type), True

@@ -7,6 +7,7 @@ Does not cover: what is done about it (models.limiter, interviews.interview).
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 import time
@@ -129,7 +130,8 @@ def said_in(found: Any) -> Said:
     inner = held.get("error", held)
     error = fields(inner)
     words = error.get("message") or held.get("message") or held.get("detail") or inner or "no reason given"
-    marks = " ".join(str(error[name]) for name in ("code", "type", "param") if error.get(name))
+    named = [error.get(name) for name in ("code", "type", "param")]
+    marks = " ".join(str(mark) for mark in named if mark and isinstance(mark, (str, int)))
     code = error.get("code")
     known = [_STATUSES[mark] for mark in marks.split() if mark in _STATUSES]
     status = code if isinstance(code, int) and 400 <= code <= 599 else (known or [500])[0]
@@ -192,7 +194,10 @@ def _short(words: str) -> str:
 
 
 def _as_json(found: Any) -> str:
-    return msgspec.json.encode(found).decode()
+    try:
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))  # msgspec refuses halves of surrogate pairs
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _plain_number(text: str | None) -> float | None:

@@ -7,12 +7,14 @@ Does not cover: reading an answer out of that text (survey.replies). Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import codecs
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from headrace.models.http_client.envelope import bounded_envelope
+from headrace.models.http_client.envelope import envelope
+from headrace.models.http_client.nearly_json import read_repaired
 from headrace.survey.repair.bounded_json import TooManyValues, check_values
 
 _Fields: TypeAlias = dict[str, Any]
@@ -21,7 +23,11 @@ _EVENT = b"data:"
 
 def decoded_response(raw: bytes) -> Any:
     """The response as Python values where it is a JSON object that does not take too much memory, else as text."""
-    found = _object(raw)
+    try:
+        check_values(raw)
+        found = _object(msgspec.json.decode, raw)
+    except TooManyValues:
+        found = None
     return raw.decode(errors="replace") if found is None else found
 
 
@@ -38,11 +44,11 @@ def reasoning_text(raw: bytes) -> str | None:
 
 def _pieces(raw: bytes, *names: str) -> Iterator[str]:
     """The texts under these names in a whole response, or in the events of a streamed one."""
-    if raw.lstrip()[:1] == b"{":
-        whole = _envelope(raw)
+    if raw.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":
+        whole = _object(_fields, raw)
         messages = [] if whole is None else list(_messages(whole))
     elif _EVENT in raw[:1_000]:
-        events = (_object(line[len(_EVENT) :]) for line in raw.splitlines() if line.startswith(_EVENT))
+        events = (_object(_fields, line[len(_EVENT) :]) for line in raw.splitlines() if line.startswith(_EVENT))
         messages = [message for event in events if event is not None for message in _messages(event)]
     else:
         return
@@ -78,18 +84,14 @@ def _objects(value: Any) -> list[_Fields]:
     return [cast("_Fields", item) for item in items if isinstance(item, dict)]
 
 
-def _envelope(text: bytes) -> _Fields | None:
+def _fields(response: bytes) -> Any:
     """The fields that texts are in, also of a response that would take too much memory as a whole."""
-    try:
-        return _object(bounded_envelope(text))
-    except TooManyValues:
-        return None
+    return msgspec.json.decode(envelope(response))
 
 
-def _object(text: bytes) -> _Fields | None:
+def _object(read: Callable[[bytes], Any], text: bytes) -> _Fields | None:
     try:
-        check_values(text)
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        found, _ = read_repaired(read, text)
+    except (ValueError, RecursionError):  # no JSON, or texts that are not UTF-8
         return None
     return cast("_Fields", found) if isinstance(found, dict) else None

@@ -16,7 +16,7 @@ from headrace.charts.memory_text import memory_text
 from headrace.display import counted
 from headrace.errors import OptionError
 from headrace.plain_files.replacing import replacing
-from headrace.results.export.export_targets import refuse_run_file
+from headrace.results.export.export_targets import checked_target
 
 
 class Plot:
@@ -47,7 +47,7 @@ class Plot:
             raise OptionError(
                 f"{path} is no name for an SVG file.", fix=f"Write {path.with_suffix('.svg').name}: pictures are SVG."
             )
-        with replacing(refuse_run_file(path, self._run_path)) as unfinished:
+        with replacing(checked_target(path, self._run_path)) as unfinished:
             unfinished.write_text(self.svg(), "utf-8")
         return path
 

@@ -20,6 +20,7 @@ import msgspec
 
 from headrace.display import cell_text
 from headrace.errors import SurveyError
+from headrace.plain_files.replacing import replacing
 from headrace.survey.flow.used_names import names_in
 
 if TYPE_CHECKING:
@@ -75,10 +76,8 @@ class FlowDrawing:
                 held = str(self)
             case _:
                 raise SurveyError(f"A drawing cannot be written as {path.name!r}.", fix="Use .svg, .html, .mmd or .md.")
-        try:
-            path.write_text(held, "utf-8")
-        except OSError as error:
-            raise SurveyError(f"{path} cannot be written: {error.strerror}.", fix="Check the path.") from None
+        with replacing(path) as unfinished:
+            unfinished.write_text(held, "utf-8")
 
     def __str__(self) -> str:
         lines = ["flowchart TD"]
