@@ -42,7 +42,7 @@ from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
 from headrace.store.home import home
 from headrace.store.lock import WriterLock
-from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there
+from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there, check_log_is_whole
 
 _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02
@@ -233,7 +233,7 @@ def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Con
     """Open a connection that only reads, to a file that `check` accepts; also while another process writes.
 
     A transaction that a killed writer left half done is rolled back first, under the lock; where a live writer has the
-    lock, that one rolls back. `needs_log=False` opens a file whose last rows are in a log that is lost.
+    lock, that one rolls back. `needs_log=False` opens a file whose last rows are in a log that is lost or damaged.
     """
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix=_where_it_may_be(path))
@@ -259,6 +259,8 @@ def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
     connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         check(connection, path)
+        if needs_log:
+            check_log_is_whole(connection, path)
         connection.execute("PRAGMA temp_store=FILE").fetchall()
         keep_pages(connection, READER_PAGES_KB)
     except (apsw.CorruptError, RunFileDamaged) as error:

@@ -89,6 +89,7 @@ class LiveFile:
             self._log.begin(self._claim.check)
             self._file = _identity(path)
             self._log_file = _identity(self._log_path)
+            self._is_cut_off = False
             self._saved_at = time.strftime("%Y%m%d-%H%M%S")
         except BaseException:
             self.connection.close()
@@ -109,6 +110,7 @@ class LiveFile:
         claimed the file meanwhile, it is rolled back.
         """
         with self._writing:
+            self._check_log_is_whole()
             with transaction(self.connection):
                 yield
                 self._claim.check()
@@ -131,7 +133,21 @@ class LiveFile:
         """
         if not _is_at(self.path, self._file) or not _is_at(self._log_path, self._log_file):
             raise self._gone()
+        if self._log.is_short:
+            with self._writing:  # by a thread that is just committing
+                self._check_log_is_whole()
         self._lock.renew()
+
+    def _check_log_is_whole(self) -> None:
+        """Raise RunFileGone, and from then on bring nothing of the log into the file, where it was cut off."""
+        if self._is_cut_off or self._log.is_cut_off():
+            self._is_cut_off = True
+            raise RunFileGone(
+                f"{self._log_path} was cut off by another program while it was being written. What was journaled in the"
+                f" last seconds is lost; {self.path} holds what came before.",
+                path=self.path,
+                fix=f"Keep that with: headrace copy {self.path} NEW --without-log; the new file goes on from there.",
+            )
 
     def close(self) -> None:
         """Leave one plain file behind, unless a reader is in the way. Raises RunFileGone where the file is not at its
@@ -153,7 +169,10 @@ class LiveFile:
         try:
             self.check_is_in_place()
         except RunFileGone as gone:
-            self._save(gone)
+            if self._is_cut_off:
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            else:
+                self._save(gone)
             raise gone from None
         with suppress(HeadraceError, apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError):
             # A reader is there, or the disk is full, or another process has taken over: the file stays in WAL mode,

@@ -1,4 +1,5 @@
-"""The log beside a file in WAL mode (`x.run-wal`): keeping it short, and noticing that it is missing or another file's.
+"""The log beside a file in WAL mode (`x.run-wal`): keeping it short, and noticing that it is missing, damaged or of
+another file.
 
 After a kill, rows may be in the log alone. So the log is brought into the file every 5 s of writing and every 16 MB,
 and the file itself says whether more of the log follows:
@@ -13,6 +14,10 @@ the first is random in a new log and one higher each time the log begins anew, w
 checkpoints. Not noticed: the log of a twin, where file and log were copied by hand together and both have gone on.
 A file says no salts once it is closed in order, or where an earlier version wrote it. When it was made must then read
 the same with the log and without it: not noticed is a log of a file that has its table `meta` in other pages.
+
+SQLite reads a log up to the first frame that is not as it was written, as after a power cut, and ignores the rest.
+Damage is told from a power cut by the commits behind that frame: each commit of rows is on disk before the next one is
+written, so a power cut leaves a few at most. Not noticed: damage in the last few commits, and a log that was cut off.
 Does not cover: who may write (claim).
 """
 
@@ -21,16 +26,18 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import struct
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import apsw
 
 from headrace.display import visible
-from headrace.errors import LogMissing, spelled
+from headrace.errors import LogMissing, RunFileDamaged, spelled
 from headrace.plain_files.side_files import open_side_file
 from headrace.store.kept_names import LOG, free_name, kept_logs
 from headrace.store.transactions import transaction
@@ -47,7 +54,8 @@ _MOST_PAGES = 4_000
 _MOST_S = 5.0
 _AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
-_HEADER_BYTES = 32
+_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
+_MOST_UNSYNCED = 4  # commits in a row: the end, then a claim and two marks that more follows
 _WAL_VERSIONS_AT, _WAL_VERSIONS = 18, b"\x02\x02"  # in a database's header
 _SALTS = slice(16, 24)  # in the header; each salt has four bytes
 _LOOKS = 3  # a live writer may bring in its log between two of them
@@ -63,6 +71,7 @@ class WriteAheadLog:
         self._path = Path(connection.filename_wal)
         self._clock = clock
         self._pages = 0
+        self._frame_bytes = _FRAME_HEADER_BYTES + int(connection.pragma("page_size"))
         self._try_at_pages = _MOST_PAGES
         self._has_new = False
         self._due_s = clock() + _MOST_S
@@ -75,6 +84,26 @@ class WriteAheadLog:
         if self._pages >= self._try_at_pages:
             return True
         return self._has_new and self._clock() >= self._due_s
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the log is shorter than it was at the last commit. May be asked in any thread."""
+        return self._is_shorter_than(self._pages)
+
+    def is_cut_off(self) -> bool:
+        """Whether someone has made the log shorter than what is committed in it. The next commit would leave a hole in
+        it, and a checkpoint would bring that into the file as pages of zeros.
+        """
+        if not self.is_short:
+            return False
+        # Another connection may have brought all of it in, and emptied it by SQLite's own rules.
+        return self._is_shorter_than(_pages_in(self._connection))
+
+    def _is_shorter_than(self, pages: int) -> bool:
+        try:
+            return pages > 0 and self._path.stat().st_size < _HEADER_BYTES + pages * self._frame_bytes
+        except OSError:
+            return False  # not there: the caller looks for that too
 
     def begin(self, check: Callable[[], None], wait: Callable[[float], None] = time.sleep) -> None:
         """Mark the file before its first rows, so that the loss of the log is noticed. A reader whose transaction is in
@@ -97,6 +126,8 @@ class WriteAheadLog:
             self._mark_more_follows(check)
             pages, brought_in = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             is_whole = pages == brought_in
+            if not is_whole:  # marks that are not synced would add up, and look like damage after a power cut
+                self._connection.execute("PRAGMA synchronous=FULL").fetchall()
             self._mark(_THE_END, None, check)
         if self._pages >= _MOST_PAGES:
             self._try_at_pages = self._pages + _AGAIN_AFTER_PAGES
@@ -240,6 +271,64 @@ def check_log_is_there(path: Path, alone: _Opening) -> None:
             fresh=True,
         ),
     )
+
+
+def check_log_is_whole(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file whose log has commits that SQLite does not reach, since something before them has changed.
+
+    `connection` reads the file, which must be one of ours. A live writer may commit meanwhile: it is given the benefit.
+    """
+    log = _log_of(path)
+    pages = _pages_in(connection)
+    if pages < 0 or not _has_rows(log):
+        return
+    try:
+        with os.fdopen(open_side_file(log), "rb", buffering=0) as file:
+            header = file.read(_HEADER_BYTES)
+            if _is_header_whole(header):
+                is_damaged = _has_commits_behind(file, header, pages)
+            else:
+                is_damaged = pages == 0 and _said_in(connection).more_follows
+    except OSError:
+        return  # what cannot be read is not compared
+    if is_damaged and _pages_in(connection) == pages:
+        raise RunFileDamaged(
+            f"{log} is damaged: rows that were journaled are in it and cannot be read. {path} itself is unharmed.",
+            path=path,
+            fix=f"Put an undamaged copy of {log.name} in its place. If there is none, keep what can be read with:"
+            f" headrace copy {path} NEW --without-log; the new file goes on from there.",
+        )
+
+
+def _pages_in(connection: apsw.Connection) -> int:
+    """How many pages SQLite reads in the log; -1 where the file is not in WAL mode."""
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
+
+
+def _is_header_whole(header: bytes) -> bool:
+    if len(header) < _HEADER_BYTES:
+        return False
+    first = second = 0
+    for one, other in struct.iter_unpack(">II" if header[3] & 1 else "<II", header[:24]):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return struct.pack(">II", first, second) == header[24:]
+
+
+def _has_commits_behind(file: FileIO, header: bytes, pages: int) -> bool:
+    """Whether more commits of this log lie behind its first pages than a power cut can leave there. Frames with other
+    salts are of the log before it began anew.
+    """
+    frame_bytes = _FRAME_HEADER_BYTES + int.from_bytes(header[8:12])
+    at, commits = _HEADER_BYTES + pages * frame_bytes, 0
+    while commits <= _MOST_UNSYNCED:
+        frame = os.pread(file.fileno(), _FRAME_HEADER_BYTES, at)
+        if len(frame) < _FRAME_HEADER_BYTES:
+            return False
+        commits += frame[8:16] == header[_SALTS] and frame[4:8] != bytes(4)
+        at += frame_bytes
+    return True
 
 
 def put_log_aside(path: Path) -> None:
