@@ -5,6 +5,7 @@ import html
 import json
 import random
 import string
+import tracemalloc
 import urllib.parse
 
 import pytest
@@ -53,6 +54,7 @@ GAPPED = {
     "base64-lines": _apart(base64.b64encode(KEY.encode()).decode(), 20, "\n"),
     "base64-lines-json": _apart(base64.b64encode(f"user:{KEY}".encode()).decode(), 13, "\\r\\n"),
     "letters": _apart(KEY, 1, " "),
+    "letters-dashes": _apart(KEY, 1, "-"),
     "lines": _apart(KEY, 9, "\\n"),
     "no-width": _apart(KEY, 1, "\u200b"),
     "utf-16": KEY.encode("utf-16-le").decode(),
@@ -139,6 +141,18 @@ def test_a_short_key_of_letters_and_digits_is_a_secret():
     sent = SentKeys()
     sent.add("a1b2c3d4")
     assert sent.clean_text('{"a": "a1b2c3d4"}', is_answer=True) == '{"a": "[key]"}'
+
+
+@pytest.mark.parametrize("body", [b"%41" * 300_000, KEY.encode() * 15_000], ids=["escapes", "keys"])
+def test_hiding_keys_takes_a_few_times_the_size_of_a_body(sent: SentKeys, body: bytes):
+    tracemalloc.start()
+    try:
+        cleaned = sent.clean_body(body, is_answer=True)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert KEY.encode() not in cleaned
+    assert peak < 10 * len(body)
 
 
 def test_random_keys_are_found_among_random_escapes():

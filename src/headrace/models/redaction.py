@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import math
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -33,6 +35,7 @@ _OF_ENCODINGS = frozenset("+/=")
 # At the end of a JSON string: the beginning of an escape that may go on in the next one.
 _CUT_ESCAPE = re.compile(rb'(?:%[0-9a-fA-F]*+|&[#0-9A-Za-z;]*+|\\\\[u0-9a-fA-F]*+)"')
 _ESCAPED_MARK = re.compile(rb"\\u00(?:25|26|5[cC])")  # of %, & and \\; some encoders always write & like that
+_HIDDEN_SPAN = re.compile(rb"\x01+")
 _NAMED = {
     "<": "lt", ">": "gt", '"': "quot", "'": "apos", "/": "sol", "+": "plus", "=": "equals", "_": "lowbar",
     ".": "period", ":": "colon", "&": "amp",
@@ -42,8 +45,8 @@ _ESCAPE = re.compile(
     r"|&(?:amp;)?#0*(?P<decimal>[0-9]{2,3});?|(?P<named>&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar|period|colon);)"
     r"|\\+(?P<plain>[\"/\\])"
 )
-# Between lines, in `73 6b`, `73:6b`, `\x73\x6b` and `=73=6B`, in UTF-16, and a space without width in UTF-8.
-_GAP = r"(?:\\+[nrtx]|[\s:=,;\x00]|\u00e2\u0080\u008b){0,4}"
+# Between lines, in `73 6b`, `73:6b`, `73-6b`, `\x73\x6b` and `=73=6B`, in UTF-16, and a space without width in UTF-8.
+_GAP = r"(?:\\+[nrtx]|[\s:=,;\x00-]|\u00e2\u0080\u008b){0,4}"
 _OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
 
 
@@ -219,15 +222,17 @@ class _Decoded:
     """A text with its escapes replaced by what they stand for, and where each letter of that came from."""
 
     def __init__(self, text: str) -> None:
-        pieces, at, self._starts, self._shifts, shift = list[str](), 0, [0], [0], 0
+        decoded, at, shift = io.StringIO(), 0, 0
+        self._starts, self._shifts = array("I", [0]), array("I", [0])  # a body may hold nothing but escapes
         for match in _ESCAPE.finditer(text):
-            letter = _letter(match)
-            pieces += [text[at : match.start()], letter]
+            decoded.write(text[at : match.start()])
+            decoded.write(_letter(match))
             shift += len(match[0]) - 1
             self._starts.append(match.end() - shift)
             self._shifts.append(shift)
             at = match.end()
-        self.text = "".join(pieces) + text[at:]
+        decoded.write(text[at:])
+        self.text = decoded.getvalue()
 
     def origin(self, place: int) -> int:
         """The place in the original of a letter of `text`, or of its end."""
@@ -271,15 +276,18 @@ def _letter(match: re.Match[str]) -> str:
 def _cleaned(text: str, keys: list[_SentKey]) -> str:
     decoded = _Decoded(text)
     rare = decoded.text.encode("latin-1").translate(None, _COMMON)
-    spans = [
-        (decoded.origin(start), decoded.origin(end)) for key in keys for start, end in key.spans(decoded.text, rare)
-    ]  # bounded by the body
-    pieces, at = list[str](), 0
-    for start, end in sorted(spans):
-        if end > at:
-            pieces += [text[at:start], HIDDEN] if start >= at else []
-            at = end
-    return "".join(pieces) + text[at:]
+    is_hidden = bytearray(len(text))  # a byte for each letter: a body may hold nothing but keys
+    for key in keys:
+        for start, end in key.spans(decoded.text, rare):
+            first, last = decoded.origin(start), decoded.origin(end)
+            is_hidden[first:last] = b"\1" * (last - first)
+    cleaned, at = io.StringIO(), 0
+    for span in _HIDDEN_SPAN.finditer(is_hidden):
+        cleaned.write(text[at : span.start()])
+        cleaned.write(HIDDEN)
+        at = span.end()
+    cleaned.write(text[at:])
+    return cleaned.getvalue()
 
 
 def _found(text: str, form: str) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Replies whose values would take too much memory, and the same below that bound: their answers are equal."""
 
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from headrace.models.http_client.http_options import HttpOptions
 from headrace.models.http_client.http_provider import ErrorInside, Stream
 from headrace.models.protocols import anthropic_messages, openai_chat
 from headrace.models.provider import Finish, Reply
-from headrace.results.columns.raw_responses import generated_text
+from headrace.results.columns.raw_responses import decoded_response, generated_text
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 
@@ -120,6 +121,40 @@ def test_what_is_no_json_is_said_to_be_none(read: Callable[[bytes], Reply], body
     with pytest.raises(BadReply, match="is not the JSON it should be"):
         read(body)
     assert time.monotonic() - began < 20  # 0.3; what takes its square would take hours
+
+
+def peak_bytes(read: Callable[[bytes], object], body: bytes) -> int:
+    tracemalloc.start()
+    try:
+        read(body)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+BACKSLASHES = b'"' + rb"\\" * 300_000 + b'"'
+TO_REPAIR = {
+    "texts": (chat, b'{"choices":[{' + TAIL + b'}],"z":[' + b'"",' * 350_000 + b"NaN]}"),
+    "backslashes": (chat, b'{"choices":[{' + TAIL + b'}],"y":' + FAT + b',"z":[' + BACKSLASHES + b",NaN]}"),
+    "stored text": (generated_text, b'{"choices":[{' + TAIL + b'}],"z":[' + BACKSLASHES + b",NaN]}"),
+    "stored values": (decoded_response, b'{"choices":[{' + TAIL + b'}],"z":[' + BACKSLASHES + b",NaN]}"),
+}
+
+
+@pytest.mark.parametrize(("read", "body"), TO_REPAIR.values(), ids=TO_REPAIR)
+def test_repairing_a_reply_takes_a_few_times_its_size(read: Callable[[bytes], object], body: bytes):
+    assert peak_bytes(read, body) < 10 * len(body)  # at most 5; 25 to 74 with an object for each text or backslash
+
+
+def test_a_stored_stream_is_read_an_event_at_a_time():
+    event = b'data: {"content":[' + b",".join([b"{}"] * 100_000) + b"]}\r\n\r\n"
+    one, eight = (peak_bytes(generated_text, event * count) for count in (1, 8))
+    assert eight < 4 * one
+
+
+def test_a_stop_reason_that_is_no_text_is_a_bad_reply():
+    with pytest.raises(BadReply, match="stop_reason"):
+        joined(anthropic_messages._MessageStream(), [b'{"type":"message_delta","delta":{"stop_reason":["a"]}}'])
 
 
 @pytest.mark.parametrize("error", [b'{"detail":"\\ud800"}', b'{"\\ud800":1}', b'{"message":{"a":"\\ud800"}}'])

@@ -162,7 +162,7 @@ class _MessageStream(Stream):
             case "content_block_delta":
                 self._take_piece(fields(found.delta))
             case "message_delta":
-                self._finish = fields(found.delta).get("stop_reason") or self._finish
+                self._take_finish(fields(found.delta).get("stop_reason"))
                 self._usage |= fields(found.usage)
             case "message_stop":
                 self._ended = True
@@ -175,6 +175,13 @@ class _MessageStream(Stream):
             raise BadReply("its stream ended in the middle")
         text = "".join(self._arguments or self._texts)
         return _reply(text, self._finish, self._usage, body, self._repaired)
+
+    def _take_finish(self, given: object) -> None:
+        if not given:
+            return
+        if not isinstance(given, str):
+            raise BadReply("its reply has a stop_reason that is no text")
+        self._finish = given
 
     def _take_piece(self, delta: dict[str, Any]) -> None:
         if isinstance(delta.get("text"), str):

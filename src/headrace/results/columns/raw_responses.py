@@ -8,6 +8,7 @@ Does not cover: reading an answer out of that text (survey.replies). Nothing her
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
@@ -18,7 +19,8 @@ from headrace.models.http_client.nearly_json import read_repaired
 from headrace.survey.repair.bounded_json import TooManyValues, check_values
 
 _Fields: TypeAlias = dict[str, Any]
-_EVENT = b"data:"
+_EVENT_MARK = b"data:"
+_EVENT = re.compile(rb"(?:\A|[\r\n])data:([^\r\n]*)")
 
 
 def decoded_response(raw: bytes) -> Any:
@@ -44,19 +46,25 @@ def reasoning_text(raw: bytes) -> str | None:
 
 def _pieces(raw: bytes, *names: str) -> Iterator[str]:
     """The texts under these names in a whole response, or in the events of a streamed one."""
+    for response in _responses(raw):
+        for message in _messages(response):
+            for name in names:
+                yield from _texts(message.get(name), names)
+            if "input" in message and message.get("type") == "tool_use" and message["input"] and "text" in names:
+                yield msgspec.json.encode(message["input"]).decode()
+
+
+def _responses(raw: bytes) -> Iterator[_Fields]:
+    """The whole response, or the events of a streamed one: one at a time, since each may take what a response may."""
     if raw.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":
-        whole = _object(_fields, raw)
-        messages = [] if whole is None else list(_messages(whole))
-    elif _EVENT in raw[:1_000]:
-        events = (_object(_fields, line[len(_EVENT) :]) for line in raw.splitlines() if line.startswith(_EVENT))
-        messages = [message for event in events if event is not None for message in _messages(event)]
+        parts = iter([raw])
+    elif _EVENT_MARK in raw[:1_000]:
+        parts = (event[1] for event in _EVENT.finditer(raw))
     else:
         return
-    for message in messages:
-        for name in names:
-            yield from _texts(message.get(name), names)
-        if "input" in message and message.get("type") == "tool_use" and message["input"] and "text" in names:
-            yield msgspec.json.encode(message["input"]).decode()
+    for part in parts:
+        if (found := _object(_fields, part)) is not None:
+            yield found
 
 
 def _messages(response: _Fields) -> Iterator[_Fields]:
