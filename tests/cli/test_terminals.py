@@ -1,5 +1,6 @@
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -128,6 +129,26 @@ def test_a_pipe_that_is_closed_does_not_make_a_failure_a_success(told: Path, tmp
         assert (ended.returncode, ended.stderr) == (code, b"")
 
 
+def test_the_page_of_a_run_stays_though_nobody_reads_what_is_printed(tmp_path: Path):
+    reviews = tmp_path / "reviews.jsonl"
+    reviews.write_text('{"text": "good"}\n')
+    ours, theirs = pty.openpty()
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ("map", "{{ text }}", "--data", str(reviews), "--model", "test", "-o", str(tmp_path / "a.run"), "--view")
+    started = subprocess.Popen(
+        [*HEADRACE, *words], stdin=theirs, stdout=writing, stderr=theirs, env=environment(PYTHONUNBUFFERED="1")
+    )
+    os.close(theirs)
+    os.close(writing)
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        said = b""
+        while b"the page stays until Ctrl-C" not in said:
+            said += terminal.read(4096)
+        started.send_signal(signal.SIGINT)
+        assert started.wait(60) == 0
+
+
 def test_ctrl_c_says_what_is_saved_and_how_to_go_on(headrace_home: Path):
     process = subprocess.Popen(
         [*HEADRACE, "demo", "--size", "100000"], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -201,6 +222,22 @@ def test_damage_that_a_full_disk_keeps_from_being_told_is_no_success(told: Path,
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment())
     assert ended.returncode == 1
     assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@buffered_or_not
+def test_a_full_disk_behind_the_output_changes_no_exit_code(tmp_path: Path, settings: dict[str, str]):
+    reviews = tmp_path / "reviews.jsonl"
+    reviews.write_text('{"text": "good"}\n')
+    failing = ("map", "{{ text }}", "--data", str(reviews), "--model", "test,canned_response=", "--no-cache")
+    for words, code in ((("--version",), 1), (("--help",), 1), ((*failing, "-o", str(tmp_path / "labels.run")), 3)):
+        with Path("/dev/full").open("w") as full:
+            command = [*HEADRACE, *words]
+            ended = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment(**settings), check=False
+            )
+        assert ended.returncode == code
+        assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

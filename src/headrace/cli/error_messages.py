@@ -31,14 +31,15 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def exit_with(code: int) -> Generator[None]:
-    """Run the block, which prints, then end the command with this code, also where the output has no reader any more.
-    With 0 the command goes on behind the block.
+    """Run the block, which prints, then end the command with this code, also where the output has no reader any more or
+    its disk is full. With 0 the command goes on behind the block.
     """
     try:
         yield
-    except BrokenPipeError:
-        if not code:
+    except OSError as error:
+        if not code or error.errno not in {errno.EPIPE, *_NO_ROOM}:
             raise
+        _give_up_output(error)
     if code:
         raise typer.Exit(code)
 
@@ -116,8 +117,23 @@ def _print_fault() -> None:
     print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
 
 
-def end_output() -> None:
-    """Writes what is left, or discards it where that is not possible: the exit code stays what the command made it."""
+@contextmanager
+def written_to_the_end() -> Generator[None]:
+    """Around the command: what is left is written at the end, or discarded where that is not possible: the exit code
+    stays what the command made it.
+    """
+    try:
+        yield
+    except OSError as error:  # of what the framework itself prints, such as help
+        if error.errno not in _NO_ROOM:
+            raise
+        _give_up_output(error)
+        raise SystemExit(1) from None
+    finally:
+        _end_output()
+
+
+def _end_output() -> None:
     try:
         print(end="", flush=True)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -145,7 +146,8 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
     results = job.run(path, **given)
     with exit_with(SOME_FAILED if results.stats().failed else 0):
-        show_finished(results, as_json=flags.json)
+        with suppress(BrokenPipeError) if options.view else nullcontext():  # the page was asked for too
+            show_finished(results, as_json=flags.json)
         if options.view:
             _keep_the_page()
 
@@ -154,7 +156,6 @@ def _keep_the_page() -> None:
     """The page ends with this process: at a terminal, wait until the user has seen it."""
     import sys
     import time
-    from contextlib import suppress
 
     from headrace.cli.terminal import say
 
@@ -162,8 +163,8 @@ def _keep_the_page() -> None:
         return
     with suppress(BrokenPipeError):  # the page was asked for too
         print(end="", flush=True)  # what has been said, before the wait
-    say("the page stays until Ctrl-C", on_error=True)
     try:
+        say("the page stays until Ctrl-C", on_error=True)
         while True:
             time.sleep(3_600)
     except KeyboardInterrupt:

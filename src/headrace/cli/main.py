@@ -9,13 +9,12 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headrace.cli.error_messages import end_output, show_log_records, with_error_messages
+from headrace.cli.error_messages import show_log_records, with_error_messages, written_to_the_end
 from headrace.cli.file_commands import compact, copy, export, merge, results, runs, verify
 from headrace.cli.import_command import import_edsl
 from headrace.cli.job_commands import map_rows, resume, run
@@ -88,11 +87,15 @@ for name, command in COMMANDS.items():
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        with suppress(BrokenPipeError):  # unbuffered, a closed pipe shows itself here
-            print(f"headrace {version('headrace')}")
+        _print_version()
         raise typer.Exit
+
+
+@with_error_messages
+def _print_version() -> None:
+    from importlib.metadata import version
+
+    print(f"headrace {version('headrace')}")
 
 
 @app.callback()
@@ -113,7 +116,5 @@ def main() -> None:
     show_log_records()
     words = [word for word in sys.argv[1:] if word != DEBUG]
     # As wide as the terminal is: left alone, help is never narrower than 50 columns.
-    try:
+    with written_to_the_end():
         app(words, prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))
-    finally:
-        end_output()
