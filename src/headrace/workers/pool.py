@@ -318,7 +318,10 @@ class WorkerPool:
             self._has_ended(Death(number, DeathKind.WARDEN_ENDED, reason=f"the warden has ended: {reason}"))
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(
-                HeadraceError("The process that starts workers has ended at its start.", fix="It says why on stderr.")
+                HeadraceError(
+                    f"The process that starts workers has ended at its start: {reason}.",
+                    fix="No worker had begun. If it was killed, run it again; else it has said why on stderr.",
+                )
                 if self.lost is None
                 else WardenLost(self.lost)
             )
