@@ -17,6 +17,7 @@
     │   ├── NotRunning               no process is writing it, so there is nothing to steer
     │   ├── NotSteerable             the process that writes it cannot be asked
     │   ├── RunFileDamaged           it cannot be read back
+    │   │   └── LogDamaged           rows that are in its log alone cannot be; the file itself is whole
     │   ├── NotConfirmed             it names services, keys, files or limits that this user has not confirmed
     │   ├── RunFileGone              it was moved, removed or replaced while it was being written
     │   ├── LogMissing               its last rows are in a log that is not beside it any more
@@ -193,6 +194,10 @@ class NotSteerable(RunFileError):
 
 
 class RunFileDamaged(RunFileError):
+    pass
+
+
+class LogDamaged(RunFileDamaged):
     pass
 
 

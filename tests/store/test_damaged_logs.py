@@ -7,9 +7,11 @@ from pathlib import Path
 
 import apsw
 import pytest
+from typer.testing import CliRunner
 
 from headrace import Agent, Results
-from headrace.errors import RunFileDamaged, RunFileGone
+from headrace.cli.main import app
+from headrace.errors import LogDamaged, RunFileGone
 from headrace.store import write_ahead_log
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.run_file.rows import row_batch
@@ -79,7 +81,7 @@ def test_a_log_that_changed_is_refused_and_left_as_it_is(tmp_path: Path, place: 
         lambda: compact_file(path),
         lambda: JOB.run(path),
     ):
-        with pytest.raises(RunFileDamaged, match=r"a.run-wal is damaged: .*headrace copy .* --without-log"):
+        with pytest.raises(LogDamaged, match=r"a.run-wal is damaged: .*headrace copy .* --without-log"):
             use()
     assert (path.read_bytes(), log_of(path).read_bytes()) == held
     copy_file(path, tmp_path / "rest.run", without_log=True)
@@ -100,6 +102,15 @@ def test_what_a_power_cut_leaves_is_no_damage(tmp_path: Path, rows: int) -> None
         assert len(results) >= rows - 1
 
 
+def test_verify_says_what_to_do_about_a_log_that_changed(tmp_path: Path) -> None:
+    path = left_by_a_kill(tmp_path / "a.run")
+    change_a_bit(log_of(path), 32 + 3 * FRAME + 1_000)
+    result = CliRunner().invoke(app, ["verify", str(path)])
+    assert result.exit_code == 1
+    assert "  log: 1: " in result.stdout
+    assert "headrace copy FILE NEW --without-log" in result.stdout
+
+
 def test_an_engine_s_log_that_changed_is_refused(tmp_path: Path) -> None:
     live, path = EngineFile.open(tmp_path / "live.run"), tmp_path / "e.run"
     for number in range(10):
@@ -108,7 +119,7 @@ def test_an_engine_s_log_that_changed_is_refused(tmp_path: Path) -> None:
     log_of(path).write_bytes(log_of(live.path).read_bytes())
     live.close()
     change_a_bit(log_of(path), 32 + FRAME + 100)
-    with pytest.raises(RunFileDamaged, match=r"e\.run-wal is damaged"):
+    with pytest.raises(LogDamaged, match=r"e\.run-wal is damaged"):
         EngineFile.open(path)
 
 
@@ -134,6 +145,9 @@ def write_to_a_log_that_is_cut_off(path: Path, left: int) -> None:
     with half_done(path, 20) as file:
         file.live.check_is_in_place()
         os.truncate(log_of(path), left)
+        file.live._log._due_s = 0.0
+        with pytest.raises(RunFileGone, match="cut off"):
+            file.live.keep_log_short()
         with pytest.raises(RunFileGone, match="cut off"):
             file.live.check_is_in_place()
         commit(file, 20)

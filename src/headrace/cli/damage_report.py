@@ -9,7 +9,7 @@ from headrace.cli.error_messages import exit_with
 from headrace.cli.rich_terminal import Terminal
 from headrace.cli.terminal import own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
-from headrace.errors import RunFileDamaged
+from headrace.errors import LogDamaged, RunFileDamaged
 from headrace.results.totals.totals_table import check_totals
 from headrace.store.run_file.dropping import can_be_dropped, has_damaged_rows
 from headrace.store.verification import Damage, Verification
@@ -17,6 +17,7 @@ from headrace.store.whole_files import verify
 
 _LONGEST_PATH = 4_096
 _WHAT_TO_DO = {
+    "log": "put an undamaged copy of it back; what can be read without: headrace copy FILE NEW --without-log",
     "pages": "restore a copy; sqlite3's .recover saves what can be read",
     "plan": "restore a copy: nothing in it can be trusted without its plan",
     "counters": "restore a copy: what it took is not known; the answers can be read",
@@ -60,7 +61,7 @@ def _verified(path: Path) -> Verification:
         return verify(path, check_totals)
     except RunFileDamaged as error:  # so much so that it cannot even be opened
         found = Verification(path)
-        found.note("file", error.message)
+        found.note("log" if isinstance(error, LogDamaged) else "file", error.message)
         return found
 
 

@@ -125,7 +125,8 @@ def copy(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")],
     target: Annotated[Path, typer.Argument(metavar="NEW", help="Where the copy goes. Nothing may be there.")],
     without_log: Annotated[
-        bool, typer.Option("--without-log", help="Take what there is where RUN-wal is lost: rows are missing.")
+        bool,
+        typer.Option("--without-log", help="Take what there is where RUN-wal is lost or damaged: rows are missing."),
     ] = False,
 ) -> None:
     """Copy a run file, also while it is written, as one whole file."""

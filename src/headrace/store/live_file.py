@@ -125,6 +125,7 @@ class LiveFile:
         """Bring the log into the file where that is due."""
         with self._writing:
             if self._log.is_due:
+                self._check_log_is_whole()
                 self._log.shorten(self._claim.check)
 
     def check_is_in_place(self) -> None:

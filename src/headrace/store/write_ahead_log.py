@@ -37,7 +37,7 @@ from typing import NamedTuple, TypeAlias
 import apsw
 
 from headrace.display import visible
-from headrace.errors import LogMissing, RunFileDamaged, spelled
+from headrace.errors import LogDamaged, LogMissing, spelled
 from headrace.plain_files.side_files import open_side_file
 from headrace.store.kept_names import LOG, free_name, kept_logs
 from headrace.store.transactions import transaction
@@ -292,7 +292,7 @@ def check_log_is_whole(connection: apsw.Connection, path: Path) -> None:
     except OSError:
         return  # what cannot be read is not compared
     if is_damaged and _pages_in(connection) == pages:
-        raise RunFileDamaged(
+        raise LogDamaged(
             f"{log} is damaged: rows that were journaled are in it and cannot be read. {path} itself is unharmed.",
             path=path,
             fix=f"Put an undamaged copy of {log.name} in its place. If there is none, keep what can be read with:"
@@ -323,7 +323,8 @@ def _has_commits_behind(file: FileIO, header: bytes, pages: int) -> bool:
     frame_bytes = _FRAME_HEADER_BYTES + int.from_bytes(header[8:12])
     at, commits = _HEADER_BYTES + pages * frame_bytes, 0
     while commits <= _MOST_UNSYNCED:
-        frame = os.pread(file.fileno(), _FRAME_HEADER_BYTES, at)
+        file.seek(at)
+        frame = file.read(_FRAME_HEADER_BYTES)
         if len(frame) < _FRAME_HEADER_BYTES:
             return False
         commits += frame[8:16] == header[_SALTS] and frame[4:8] != bytes(4)
