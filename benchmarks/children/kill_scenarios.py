@@ -35,7 +35,7 @@ from headrace.agents.engine.run_handle import Run
 from headrace.errors import RunUndecided
 from headrace.models.provider import Reply
 from headrace.models.response_cache import ResponseCache, cache_key
-from headrace.store import write_ahead_log
+from headrace.store.logs import write_ahead_log
 from headrace.store.run_file.removal import remove_run
 from headrace.store.whole_files import copy_file
 

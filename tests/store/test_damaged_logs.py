@@ -12,12 +12,14 @@ from typer.testing import CliRunner
 from headrace import Agent, Results
 from headrace.cli.main import app
 from headrace.errors import LogDamaged, RunFileGone
-from headrace.store import write_ahead_log
+from headrace.store.connections import connect
 from headrace.store.engine_file.engine_file import EngineFile
+from headrace.store.logs import write_ahead_log
+from headrace.store.logs.log_frames import LogFrames
+from headrace.store.logs.write_ahead_log import WriteAheadLog, check_log_is_whole
 from headrace.store.run_file.rows import row_batch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import compact_file, copy_file, verify
-from headrace.store.write_ahead_log import WriteAheadLog
 from tests.results import files
 
 PEOPLE = 30
@@ -102,6 +104,89 @@ def test_what_a_power_cut_leaves_is_no_damage(tmp_path: Path, rows: int) -> None
         assert len(results) >= rows - 1
 
 
+def test_starting_over_keeps_a_damaged_log_with_its_file(tmp_path: Path) -> None:
+    path = left_by_a_kill(tmp_path / "a.run")
+    whole = log_of(path).read_bytes()
+    change_a_bit(log_of(path), 32 + 3 * FRAME + 1_000)
+    with JOB.run(path, fresh=True) as results:
+        assert len(results) == PEOPLE
+    (kept,) = tmp_path.glob("a.*.run")
+    with pytest.raises(LogDamaged):
+        Results.open(kept)
+    log_of(kept).write_bytes(whole)
+    assert len(list(Results.open(kept))) == PEOPLE
+
+
+def test_what_a_writer_that_begins_the_log_anew_shows_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a moment SQLite's index says that the log is empty, and the log is still whole."""
+    path = left_by_a_kill(tmp_path / "a.run")
+    monkeypatch.setattr(write_ahead_log, "_pages_in", lambda _: 0)
+    with Results.open(path) as results:
+        assert len(results) == PEOPLE
+    monkeypatch.setattr(write_ahead_log, "_pages_in", lambda _: 7)
+    with Results.open(path) as results:
+        assert len(results) == PEOPLE
+
+
+def test_a_log_that_another_program_is_just_emptying_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = left_by_a_kill(tmp_path / "a.run")
+    with closing(connect(path, flags=apsw.SQLITE_OPEN_READONLY)) as reader:
+        os.truncate(log_of(path), 0)
+        monkeypatch.setattr(write_ahead_log, "_has_rows", lambda _: True)
+        check_log_is_whole(reader, path)
+
+
+@pytest.mark.parametrize("error", [apsw.ReadOnlyError, apsw.BusyError, apsw.LockedError])
+def test_a_log_that_sqlite_cannot_be_asked_of_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[apsw.Error]
+) -> None:
+    """A reader that may not write the log may read it all the same."""
+
+    def refuse(_: apsw.Connection) -> int:
+        raise error
+
+    path = left_by_a_kill(tmp_path / "a.run")
+    monkeypatch.setattr(write_ahead_log, "_pages_in", refuse)
+    with Results.open(path) as results:
+        assert len(results) == PEOPLE
+
+
+def test_a_shorter_file_in_the_log_s_place_does_not_keep_rows_from_being_saved(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    smaller = left_by_a_kill(tmp_path / "other.run", 3)
+    with pytest.raises(RunFileGone, match="All that was journaled is saved in"):
+        write_while_both_are_replaced(path, smaller)
+    (saved,) = tmp_path.glob("a.saved-*.run")
+    with Results.open(saved) as results:
+        assert len(results) == 20
+
+
+def write_while_both_are_replaced(path: Path, by: Path) -> None:
+    with half_done(path, 19) as file:
+        by.replace(path)
+        log_of(by).replace(log_of(path))
+        commit(file, 19)
+
+
+def test_a_log_that_was_removed_and_made_anew_empty_is_not_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    with pytest.raises(RunFileGone, match="All that was journaled is in it"):
+        write_while_the_log_is_made_anew(path)
+    with Results.open(path) as results:
+        assert len(results) == 20
+
+
+def write_while_the_log_is_made_anew(path: Path) -> None:
+    with half_done(path, 19) as file:
+        log_of(path).unlink()
+        log_of(path).touch()
+        commit(file, 19)
+
+
 def test_verify_says_what_to_do_about_a_log_that_changed(tmp_path: Path) -> None:
     path = left_by_a_kill(tmp_path / "a.run")
     change_a_bit(log_of(path), 32 + 3 * FRAME + 1_000)
@@ -124,18 +209,18 @@ def test_an_engine_s_log_that_changed_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_commits_meanwhile_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at = write_ahead_log._has_commits_behind
+    looked_at = LogFrames.has_commits_behind
     behind: list[bool] = []
     with half_done(tmp_path / "a.run", 3) as file:
 
-        def look(*given) -> bool:
+        def look(frames: LogFrames, pages: int) -> bool:
             if not behind:
                 for ordinal in range(3, PEOPLE):
                     commit(file, ordinal)
-            behind.append(looked_at(*given))
+            behind.append(looked_at(frames, pages))
             return behind[-1]
 
-        monkeypatch.setattr(write_ahead_log, "_has_commits_behind", look)
+        monkeypatch.setattr(LogFrames, "has_commits_behind", look)
         with Results.open(tmp_path / "a.run") as results:
             assert len(results) == PEOPLE
     assert behind[0]

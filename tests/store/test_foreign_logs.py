@@ -9,14 +9,14 @@ import pytest
 
 from headrace import Agent, Results, Scenario
 from headrace.errors import LogMissing, RunFileDamaged
-from headrace.store import write_ahead_log
 from headrace.store.connections import open_writer
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.kept_names import kept_logs
+from headrace.store.logs import write_ahead_log
+from headrace.store.logs.write_ahead_log import META_TABLE, WriteAheadLog
 from headrace.store.run_file.rows import row_batch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import compact_file, copy_file, verify
-from headrace.store.write_ahead_log import META_TABLE, WriteAheadLog
 from tests.results import files
 
 PEOPLE = 30

@@ -18,15 +18,15 @@ import pytest
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
 from headrace.limits import RunOptions
-from headrace.store import write_ahead_log
 from headrace.store.connections import roll_back
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.kept_names import free_name
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock, writer_of
+from headrace.store.logs import write_ahead_log
+from headrace.store.logs.write_ahead_log import WriteAheadLog
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import copy_file
-from headrace.store.write_ahead_log import WriteAheadLog
 from tests.results import files
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import town_job

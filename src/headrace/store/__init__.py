@@ -12,7 +12,7 @@ second writer, a moved file, a full disk, a flipped bit, a file that somebody el
         │                                                       verification    what a check has found
         ├─ lock                one writer: a flock beside the file
         ├─ claim               one writer: a note in the file, checked by every commit
-        ├─ write_ahead_log     rows that are not in the file itself yet
+        ├─ logs/               rows that are not in the file itself yet
         └─ making              a new file gets its name when it is whole; kept_names: what earlier ones are called
     connections                every connection begins here
         ├─ formats             which kind of file it is; schema_check: are its tables ours
@@ -37,7 +37,7 @@ A file's life (`live_file`), the same for both kinds:
   nothing more is admitted or acknowledged, interviews in flight are journaled, and the contents are completed where the
   file is now, or saved beside it.
 - The log (`x.run-wal`) is brought into the file every 5 s of writing and every 16 MB. The file itself says whether more
-  of it follows: a file whose log is gone after a kill is refused, not started over.
+  of it follows: a file whose log is gone or damaged after a kill is refused, not started over.
 - A new file is written under another name and gets its own when it is whole. Files are 0600, directories 0700
   (`private`). At the end the file leaves WAL mode, unless a reader is in the way, and can be copied as it is.
 - A file may come from somebody else. Before its first statement every connection is hardened: no views, triggers or

@@ -42,7 +42,7 @@ from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
 from headrace.store.home import home
 from headrace.store.lock import WriterLock
-from headrace.store.write_ahead_log import check_log_is_its_own, check_log_is_there, check_log_is_whole
+from headrace.store.logs.write_ahead_log import check_log_is_its_own, check_log_is_there, check_log_is_whole
 
 _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02

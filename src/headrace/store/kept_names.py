@@ -2,7 +2,7 @@
 `a.20260512-093000.run-wal` for a log `a.run-wal` whose file is gone.
 
 Covers: giving such a name, and finding the files that have one. Does not cover: renaming (run_file.removal,
-write_ahead_log), or which of them a reader looks for (run_file.reader).
+logs), or which of them a reader looks for (run_file.reader).
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from headrace.store.claim import Claim
 from headrace.store.connections import open_writer, roll_back
 from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import MEANWHILE, WriterLock
+from headrace.store.logs.write_ahead_log import WriteAheadLog, unsynced
 from headrace.store.making import copy_into, new_database, remove_unfinished
 from headrace.store.private import make_directory
 from headrace.store.transactions import transaction
-from headrace.store.write_ahead_log import WriteAheadLog, unsynced
 
 _Identity: TypeAlias = tuple[int, int]
 _TRIES_TO_LEAVE_WAL, _TRIED_AGAIN_AFTER_S = 50, 0.005

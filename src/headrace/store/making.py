@@ -17,8 +17,8 @@ from headrace.errors import RunFileError, StorageFull
 from headrace.plain_files.side_files import is_regular
 from headrace.store.connections import connect, refuse_odd_neighbours
 from headrace.store.hardening import vacuuming
+from headrace.store.logs.write_ahead_log import put_log_aside
 from headrace.store.private import make_file, sync
-from headrace.store.write_ahead_log import put_log_aside
 
 OF_A_WRITER = "('writer', 'log', 'log salts')"  # rows of `meta` that are about the process that writes, and its log
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})

@@ -24,6 +24,7 @@ from headrace.store.engine_file.engine_schema import check_is_engine_file
 from headrace.store.engine_file.engine_verification import verify_engine_file
 from headrace.store.formats import ENGINE_FILE, has_format
 from headrace.store.live_file import opening, seal
+from headrace.store.logs.write_ahead_log import remove_mark
 from headrace.store.making import OF_A_WRITER, copy_into, new_database, vacuum_into
 from headrace.store.private import make_directory
 from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged, has_damaged_rows
@@ -32,7 +33,6 @@ from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.run_file.run_verification import verify_run_file
 from headrace.store.transactions import transaction
 from headrace.store.verification import Verification
-from headrace.store.write_ahead_log import remove_mark
 
 
 def copy_file(path: Path, target: Path, *, without_log: bool = False) -> None:

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import RunFileBusy, RunFileError, RunFileTooNew
+from headrace.errors import HeadraceError, LogDamaged, RunFileBusy, RunFileError, RunFileTooNew
 from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_writer
 from headrace.store.kept_names import free_name
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
+from headrace.store.logs.write_ahead_log import remove_mark
 from headrace.store.run_file.reader import open_run_file
-from headrace.store.write_ahead_log import remove_mark
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
 _OF_SQLITE = ("-wal", "-shm", "-journal")
@@ -65,12 +65,26 @@ def set_aside(path: Path) -> Path | None:
     """Rename an earlier run file out of the way, and return its new path. The caller holds the lock."""
     if not path.exists():
         return None
+    kept = free_name(path, time.localtime())
     if path.stat().st_size:
         _refuse_if_written(path)
-        _gather_into_one_file(path)
-    kept = free_name(path, time.localtime())
+        if _is_log_damaged(path):  # brought in, it would be gone with the rows behind its damage
+            path.with_name(path.name + "-wal").rename(kept.with_name(kept.name + "-wal"))
+            path.with_name(path.name + "-shm").unlink(missing_ok=True)
+        else:
+            _gather_into_one_file(path)
     path.rename(kept)
     return kept
+
+
+def _is_log_damaged(path: Path) -> bool:
+    try:
+        open_run_file(path).close()
+    except LogDamaged:
+        return True
+    except HeadraceError:
+        return False
+    return False
 
 
 def _gather_into_one_file(path: Path) -> None:

@@ -17,7 +17,9 @@ the same with the log and without it: not noticed is a log of a file that has it
 
 SQLite reads a log up to the first frame that is not as it was written, as after a power cut, and ignores the rest.
 Damage is told from a power cut by the commits behind that frame: each commit of rows is on disk before the next one is
-written, so a power cut leaves a few at most. Not noticed: damage in the last few commits, and a log that was cut off.
+written, so a power cut leaves a few at most. Not noticed: damage that reaches into the last few commits, a log that was
+cut off after a kill, and any damage where this user may not write the log. A log that is cut off while it is written is
+noticed before the next transaction; in the moment of a commit it is not.
 Does not cover: who may write (claim).
 """
 
@@ -26,11 +28,9 @@ from __future__ import annotations
 import logging
 import os
 import stat
-import struct
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
-from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -40,6 +40,7 @@ from headrace.display import visible
 from headrace.errors import LogDamaged, LogMissing, spelled
 from headrace.plain_files.side_files import open_side_file
 from headrace.store.kept_names import LOG, free_name, kept_logs
+from headrace.store.logs.log_frames import FRAME_HEADER_BYTES, HEADER_BYTES, SALTS, LogFrames, is_header_whole
 from headrace.store.transactions import transaction
 
 _Opening: TypeAlias = Callable[[], apsw.Connection]
@@ -54,11 +55,8 @@ _MOST_PAGES = 4_000
 _MOST_S = 5.0
 _AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
-_HEADER_BYTES, _FRAME_HEADER_BYTES = 32, 24
-_MOST_UNSYNCED = 4  # commits in a row: the end, then a claim and two marks that more follows
 _WAL_VERSIONS_AT, _WAL_VERSIONS = 18, b"\x02\x02"  # in a database's header
-_SALTS = slice(16, 24)  # in the header; each salt has four bytes
-_LOOKS = 3  # a live writer may bring in its log between two of them
+_LOOKS, _LOOK_AGAIN_AFTER_S = 3, 0.002  # a live writer may bring in its log between two of them
 _MOST_NAMED, _MOST_COMPARED = 3, 1_000
 _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
 
@@ -71,7 +69,8 @@ class WriteAheadLog:
         self._path = Path(connection.filename_wal)
         self._clock = clock
         self._pages = 0
-        self._frame_bytes = _FRAME_HEADER_BYTES + int(connection.pragma("page_size"))
+        self._file: tuple[int, int] | None = None  # device and inode, once there is a commit in it
+        self._frame_bytes = FRAME_HEADER_BYTES + int(connection.pragma("page_size"))
         self._try_at_pages = _MOST_PAGES
         self._has_new = False
         self._due_s = clock() + _MOST_S
@@ -96,14 +95,22 @@ class WriteAheadLog:
         """
         if not self.is_short:
             return False
-        # Another connection may have brought all of it in, and emptied it by SQLite's own rules.
-        return self._is_shorter_than(_pages_in(self._connection))
+        try:
+            # Another connection may have brought all of it in, and emptied it by SQLite's own rules.
+            return self._is_shorter_than(_pages_in(self._connection))
+        except (apsw.IOError, apsw.CorruptError, apsw.NotADBError):
+            return True  # SQLite read behind its end
+        except (apsw.BusyError, apsw.LockedError, apsw.ThreadingViolationError):
+            return False  # not known: it is asked again
 
     def _is_shorter_than(self, pages: int) -> bool:
+        """False too where the log is not at its path any more: that is for the caller to see."""
         try:
-            return pages > 0 and self._path.stat().st_size < _HEADER_BYTES + pages * self._frame_bytes
+            found = self._path.stat()
         except OSError:
-            return False  # not there: the caller looks for that too
+            return False
+        is_this = self._file in (None, (found.st_dev, found.st_ino))
+        return is_this and pages > 0 and found.st_size < HEADER_BYTES + pages * self._frame_bytes
 
     def begin(self, check: Callable[[], None], wait: Callable[[float], None] = time.sleep) -> None:
         """Mark the file before its first rows, so that the loss of the log is noticed. A reader whose transaction is in
@@ -156,6 +163,10 @@ class WriteAheadLog:
     def _note_commit(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
         if pages < self._pages:  # it begins anew
             self._try_at_pages = _MOST_PAGES
+        if self._file is None:
+            with suppress(OSError):
+                found = self._path.stat()
+                self._file = (found.st_dev, found.st_ino)
         self._pages, self._has_new = pages, True
         return apsw.SQLITE_OK
 
@@ -242,7 +253,7 @@ def _is_in_wal_mode(connection: apsw.Connection) -> bool:
 def _salts_of(log: Path) -> bytes | None:
     try:
         with os.fdopen(open_side_file(log), "rb") as file:
-            return file.read(_HEADER_BYTES)[_SALTS]
+            return file.read(HEADER_BYTES)[SALTS]
     except OSError:
         return None
 
@@ -276,22 +287,26 @@ def check_log_is_there(path: Path, alone: _Opening) -> None:
 def check_log_is_whole(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file whose log has commits that SQLite does not reach, since something before them has changed.
 
-    `connection` reads the file, which must be one of ours. A live writer may commit meanwhile: it is given the benefit.
+    `connection` reads the file, which must be one of ours. What cannot be asked or read is not compared.
     """
     log = _log_of(path)
-    pages = _pages_in(connection)
-    if pages < 0 or not _has_rows(log):
+    if not _has_rows(log) or (pages := _pages_read_in(connection)) < 0:
         return
     try:
         with os.fdopen(open_side_file(log), "rb", buffering=0) as file:
-            header = file.read(_HEADER_BYTES)
-            if _is_header_whole(header):
-                is_damaged = _has_commits_behind(file, header, pages)
+            header = file.read(HEADER_BYTES)
+            if len(header) < HEADER_BYTES:
+                return  # another program has just brought it in, and emptied it
+            if is_header_whole(header):
+                frames = LogFrames(file, header)
+                is_damaged = frames.has_commits_behind(pages) and not frames.goes_on_behind(pages)
             else:
                 is_damaged = pages == 0 and _said_in(connection).more_follows
+            file.seek(0)
+            is_same = file.read(HEADER_BYTES) == header  # else a live writer has begun the log anew
     except OSError:
-        return  # what cannot be read is not compared
-    if is_damaged and _pages_in(connection) == pages:
+        return
+    if is_damaged and is_same and _pages_read_in(connection) == pages:
         raise LogDamaged(
             f"{log} is damaged: rows that were journaled are in it and cannot be read. {path} itself is unharmed.",
             path=path,
@@ -300,36 +315,23 @@ def check_log_is_whole(connection: apsw.Connection, path: Path) -> None:
         )
 
 
-def _pages_in(connection: apsw.Connection) -> int:
-    """How many pages SQLite reads in the log; -1 where the file is not in WAL mode."""
-    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
-
-
-def _is_header_whole(header: bytes) -> bool:
-    if len(header) < _HEADER_BYTES:
-        return False
-    first = second = 0
-    for one, other in struct.iter_unpack(">II" if header[3] & 1 else "<II", header[:24]):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + other + first) & 0xFFFFFFFF
-    return struct.pack(">II", first, second) == header[24:]
-
-
-def _has_commits_behind(file: FileIO, header: bytes, pages: int) -> bool:
-    """Whether more commits of this log lie behind its first pages than a power cut can leave there. Frames with other
-    salts are of the log before it began anew.
+def _pages_read_in(connection: apsw.Connection) -> int:
+    """How many pages SQLite reads in the log; -1 where it cannot say: of a log that this user may not write, or while a
+    writer is at it, and where the file is not in WAL mode.
     """
-    frame_bytes = _FRAME_HEADER_BYTES + int.from_bytes(header[8:12])
-    at, commits = _HEADER_BYTES + pages * frame_bytes, 0
-    while commits <= _MOST_UNSYNCED:
-        file.seek(at)
-        frame = file.read(_FRAME_HEADER_BYTES)
-        if len(frame) < _FRAME_HEADER_BYTES:
-            return False
-        commits += frame[8:16] == header[_SALTS] and frame[4:8] != bytes(4)
-        at += frame_bytes
-    return True
+    for _ in range(_LOOKS):
+        try:
+            return _pages_in(connection)
+        except apsw.BusyError:
+            time.sleep(_LOOK_AGAIN_AFTER_S)
+        except (apsw.ReadOnlyError, apsw.LockedError):
+            return -1
+    return -1
+
+
+def _pages_in(connection: apsw.Connection) -> int:
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # as the log is now
+    return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
 
 
 def put_log_aside(path: Path) -> None:
@@ -378,4 +380,4 @@ def _has_rows(log: Path) -> bool:
         found = log.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size > _HEADER_BYTES
+    return stat.S_ISREG(found.st_mode) and found.st_size > HEADER_BYTES
