@@ -14,7 +14,7 @@ from headrace.cli.main import app
 from headrace.errors import LogDamaged, RunFileGone
 from headrace.store.connections import connect
 from headrace.store.engine_file.engine_file import EngineFile
-from headrace.store.logs import write_ahead_log
+from headrace.store.logs import log_frames, write_ahead_log
 from headrace.store.logs.log_frames import LogFrames
 from headrace.store.logs.write_ahead_log import WriteAheadLog, check_log_is_whole
 from headrace.store.run_file.rows import row_batch
@@ -185,6 +185,18 @@ def write_while_the_log_is_made_anew(path: Path) -> None:
         log_of(path).unlink()
         log_of(path).touch()
         commit(file, 19)
+
+
+@pytest.mark.parametrize("page_bytes", [0, 1_001, 4_294_967_288])
+def test_a_forged_page_size_is_damage(tmp_path: Path, page_bytes: int) -> None:
+    """SQLite reads nothing of such a log, though its checksum is right; nor may we, a page of that size at a time."""
+    path = left_by_a_kill(tmp_path / "a.run")
+    header = bytearray(log_of(path).read_bytes()[:32])
+    header[8:12] = page_bytes.to_bytes(4)
+    header[24:] = log_frames._SUMS.pack(*log_frames._sums(bytes(header), bytes(header[:24]), (0, 0)))
+    log_of(path).write_bytes(bytes(header) + log_of(path).read_bytes()[32:])
+    with pytest.raises(LogDamaged):
+        Results.open(path)
 
 
 def test_verify_says_what_to_do_about_a_log_that_changed(tmp_path: Path) -> None:

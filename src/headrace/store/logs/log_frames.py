@@ -13,10 +13,14 @@ HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 SALTS = slice(16, 24)  # in the header; each salt has four bytes
 _MOST_UNSYNCED = 8  # commits in a row: the end, then a claim and two marks for each start that was killed there
 _MOST_FRAMES = 20_000  # some 64 MB, as much as is left of a log that begins anew
+_PAGE_SIZES = frozenset(1 << power for power in range(9, 17))
 _SUMS = struct.Struct(">II")
 
 
 def is_header_whole(header: bytes) -> bool:
+    """Whether it is one that SQLite accepts: its checksum is right, and so is the size of a page."""
+    if int.from_bytes(header[8:12]) not in _PAGE_SIZES:
+        return False
     return _sums(header, header[:24], (0, 0)) == _SUMS.unpack(header[24:])
 
 
